@@ -19,6 +19,16 @@ const notificationHeaders: { readonly [name: string]: { readonly description: st
   },
   "X-Hub-Signature": { description: "METHOD=HEX, the HMAC of the body with hub.secret.", required: false },
   "X-Hub-Signature-256": { description: "sha256=HEX, beside a SHA-1 signature.", required: false },
+  "webhook-id": {
+    description: "Standard Webhooks, with a secret: id of the notification, the same at each retry.",
+    required: false
+  },
+  "webhook-timestamp": { description: "Standard Webhooks: Unix second of this attempt.", required: false },
+  "webhook-signature": {
+    description:
+      "Standard Webhooks: v1,BASE64, the HMAC-SHA256 of ID.TIMESTAMP.BODY; two, with a space between, during a rotation.",
+    required: false
+  },
   Link: { description: "rel=\"hub\" and rel=\"self\".", required: true }
 }
 

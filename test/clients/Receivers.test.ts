@@ -62,6 +62,7 @@ print([is_signed(body, headers, secret), is_signed(body + b" ", headers, secret)
       const post = (sequence: number, signedWith = secret) =>
         Deliverer.use((deliverer) =>
           deliverer.post({
+            id: `${100 + sequence}-7`,
             callback: `http://127.0.0.1:${port}/`,
             contentType: "text/plain",
             body: Buffer.from(`number ${sequence}`),

@@ -31,7 +31,9 @@ export const postTo = (
   callback: string,
   headers: ReadonlyArray<readonly [string, string]> = []
 ): Effect.Effect<string, never, Deliverer> =>
-  Deliverer.use((deliverer) => deliverer.post({ callback, contentType: "text/plain", body: Buffer.from("x"), headers }))
+  Deliverer.use((deliverer) =>
+    deliverer.post({ id: "1-1", callback, contentType: "text/plain", body: Buffer.from("x"), headers })
+  )
     .pipe(
       Effect.match({
         onFailure: ({ message, reason }) => `${reason._tag}: ${message}`,

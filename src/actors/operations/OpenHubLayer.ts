@@ -1,6 +1,7 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { anonymous } from "#domain/Account.ts"
 import * as Callback from "#domain/Callback.ts"
+import * as WebhookSecret from "#domain/delivery/WebhookSecret.ts"
 import { networksOf, ownerOf } from "#domain/limits/IpNetwork.ts"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { AddressCheck } from "#domain/ports/AddressCheck.ts"
@@ -205,6 +206,7 @@ const parse = Effect.fnUntraced(function*(
 ): Effect.fn.Return<NewSubscription, Refusal> {
   const topic = yield* Effect.fromResult(Topic.parse(request.topic))
   const callback = yield* Effect.fromResult(Callback.parse(given))
+  if (request.secret !== undefined) yield* Effect.fromResult(WebhookSecret.check(request.secret))
   return {
     accountId: anonymous.account.id,
     topic,

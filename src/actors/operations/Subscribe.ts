@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import * as Callback from "#domain/Callback.ts"
+import * as WebhookSecret from "#domain/delivery/WebhookSecret.ts"
 import { isNullDevice, isOwn, nullLease } from "#domain/OwnAddress.ts"
 import { firstPeriod } from "#domain/poll/PollingInterval.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -88,6 +89,7 @@ const makeParse = Effect.gen(function*() {
   const { baseUrl, minPeriodSeconds } = yield* Settings
   return Effect.fnUntraced(function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
     const topic = yield* Effect.fromResult(Topic.parse(request.topic))
+    if (request.secret !== undefined) yield* Effect.fromResult(WebhookSecret.check(request.secret))
     yield* checkFragment(topic)
     const callback = yield* Effect.fromResult(Callback.parse(request.callback))
     const channel = isNullDevice(callback.given, baseUrl) ? "null" : "webhook"

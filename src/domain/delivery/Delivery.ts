@@ -174,6 +174,7 @@ export const parcel = (
   rendered: Rendered,
   sender: SenderIdentity
 ): Parcel => ({
+  id: notificationIdOf(delivery),
   callback: subscription.endpoint,
   contentType: rendered.contentType,
   body: rendered.body,

@@ -4,13 +4,17 @@ import { reasonOf } from "./Reason.ts"
 
 /** One POST to a callback. */
 export interface Parcel {
+  /** Id of the notification, the same at each try. */
+  readonly id: string
   readonly callback: string
   readonly contentType: string
   readonly body: Uint8Array
   /** All headers except Content-Type, Content-Length, Host and the signatures. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
-  /** Signs the body (`X-Hub-Signature`); unsigned without a secret. */
+  /** Signs the body (`X-Hub-Signature`, `webhook-signature`); unsigned without a secret. */
   readonly secret?: string
+  /** Signs beside `secret` during a rotation (`webhook-signature`). */
+  readonly previousSecret?: string
   /** HMAC method; undefined for SHA-1 with SHA-256 beside it. */
   readonly signature?: SignatureMethod
 }

@@ -1,11 +1,10 @@
-import { Effect, Layer } from "effect"
-import { createHmac } from "node:crypto"
+import { Clock, Effect, Layer } from "effect"
 import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#domain/ports/Deliverer.ts"
-import type { SignatureMethod } from "#domain/Subscription.ts"
 import { CallbackRequest, excerptOf } from "./CallbackRequest.ts"
 import type { HttpRequest } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
 import { authorizationOf, parseHttpUrl } from "./Redirects.ts"
+import { signatureHeaders } from "./Signatures.ts"
 
 /** Time for one delivery, from the start of its exchange. */
 const deliveryTimeoutMs = 10_000
@@ -28,7 +27,10 @@ const reservedHeaders: ReadonlySet<string> = new Set([
   "keep-alive",
   "authorization",
   "x-hub-signature",
-  "x-hub-signature-256"
+  "x-hub-signature-256",
+  "webhook-id",
+  "webhook-timestamp",
+  "webhook-signature"
 ])
 
 export interface DelivererOptions {
@@ -43,6 +45,7 @@ export const layerWith = (options: DelivererOptions) =>
     Deliverer,
     Effect.gen(function*() {
       const { openPools, timers, userAgent } = yield* Network
+      const clock = yield* Clock.Clock
       const pools = yield* openPools({
         maxConnectionsPerOrigin: options.maxPerOrigin ?? 256,
         maxIdlePools: 1_000,
@@ -57,7 +60,7 @@ export const layerWith = (options: DelivererOptions) =>
             const request: HttpRequest = {
               url,
               method: "POST",
-              headers: headersOf(parcel, url, userAgent),
+              headers: headersOf(parcel, url, userAgent, clock.currentTimeMillisUnsafe()),
               body: parcel.body,
               ...(confirmSend === undefined ? {} : { confirmSend })
             }
@@ -81,16 +84,14 @@ export const layer = layerWith({})
 const invalidCallback = () =>
   new DeliveryError({ reason: { _tag: "Protocol", message: "the callback is not an http or https URL" } })
 
-const headersOf = (parcel: Parcel, url: URL, userAgent: string): Array<string> => {
+const headersOf = (parcel: Parcel, url: URL, userAgent: string, nowMs: number): Array<string> => {
   const headers = ["user-agent", userAgent, "content-type", toFieldValue(parcel.contentType)]
   for (const [name, value] of parcel.headers) {
     if (!reservedHeaders.has(name.toLowerCase())) headers.push(name, toFieldValue(value))
   }
   const authorization = authorizationOf(url)
   if (authorization !== undefined) headers.push("authorization", authorization)
-  if (parcel.secret !== undefined) {
-    headers.push(...signatureHeaders(parcel.body, parcel.secret, parcel.signature).flat())
-  }
+  headers.push(...signatureHeaders(parcel, nowMs))
   return headers
 }
 
@@ -103,21 +104,3 @@ const toFieldValue = (text: string): string => {
   const line = text.replace(/[\0-\x1f\x7f]+/g, "")
   return /^[\x20-\x7e]*$/.test(line) ? line : Buffer.from(line, "utf8").toString("latin1")
 }
-
-/**
- * Headers with which a subscriber verifies a notification: the HMAC of the body under the subscription's secret.
- *
- * `X-Hub-Signature` is the header of PubSubHubbub 0.3 and of WebSub. It uses the subscriber's method. Without a choice of method it uses
- * SHA-1, and `X-Hub-Signature-256` adds SHA-256.
- */
-const signatureHeaders = (
-  body: Uint8Array,
-  secret: string,
-  method?: SignatureMethod
-): ReadonlyArray<readonly [name: string, value: string]> =>
-  method === undefined
-    ? [["X-Hub-Signature", hmac("sha1", body, secret)], ["X-Hub-Signature-256", hmac("sha256", body, secret)]]
-    : [["X-Hub-Signature", hmac(method, body, secret)]]
-
-const hmac = (method: SignatureMethod, body: Uint8Array, secret: string): string =>
-  `${method}=${createHmac(method, secret).update(body).digest("hex")}`

@@ -53,7 +53,8 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
       ["hub.lease_seconds", "ten days"],
       ["hub.lease_seconds", "-1"],
       ["hub.signature", "md5"],
-      ["hub.secret", "s".repeat(200)]
+      ["hub.secret", "s".repeat(200)],
+      ["hub.secret", "whsec_no base64"]
     ]
     test("5.1.2 a wrong request gets 4xx with a description as text", (stage) =>
       Effect.gen(function*() {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, type Scope } from "effect"
+import { Clock, Effect, Fiber, Layer, type Scope } from "effect"
 import { createHmac } from "node:crypto"
 import { Deliverer, type Parcel } from "#domain/ports/Deliverer.ts"
 import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
@@ -21,6 +21,7 @@ const test = (
 ) => it.live(name, () => Effect.scoped(Effect.provide(body(), layerWith(options))))
 
 const parcel = (callback: string, more: Partial<Parcel> = {}): Parcel => ({
+  id: "1-1",
   callback,
   contentType: "application/json; charset=utf-8",
   body: Buffer.from("{\"title\":\"Grüße\"}"),
@@ -59,6 +60,7 @@ describe("DelivererHttp", () => {
       assert.strictEqual(seen?.headers["user-agent"], `Windhover/${version} (+http://windhover.example)`)
       assert.isUndefined(seen?.headers["x-hub-signature"])
       assert.isUndefined(seen?.headers["x-hub-signature-256"])
+      assert.deepStrictEqual(Object.keys(seen?.headers ?? {}).filter((name) => name.startsWith("webhook-")), [])
     }))
 
   test("asks for confirmation just before the first byte", () =>
@@ -86,6 +88,26 @@ describe("DelivererHttp", () => {
       const hmac = (algorithm: string) => createHmac(algorithm, "s3cret ü").update(seen?.body ?? "").digest("hex")
       assert.strictEqual(seen?.headers["x-hub-signature"], `sha1=${hmac("sha1")}`)
       assert.strictEqual(seen?.headers["x-hub-signature-256"], `sha256=${hmac("sha256")}`)
+    }))
+
+  test("names the notification and the second of the attempt in the headers of Standard Webhooks", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => response.end())
+      const before = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      yield* post(parcel(callback.url, { id: "3-6", secret: "s3cret ü", previousSecret: "öld" }))
+      const after = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+      const { body, headers } = callback.seen[0] ?? assert.fail("nothing arrived")
+      const at = Number(headers["webhook-timestamp"])
+      assert.isTrue(before <= at && at <= after)
+      const signatures = ["s3cret ü", "öld"].map((secret) =>
+        `v1,${createHmac("sha256", secret).update(`3-6.${at}.`).update(body).digest("base64")}`
+      )
+      assert.strictEqual(headers["webhook-id"], "3-6")
+      assert.strictEqual(headers["webhook-signature"], signatures.join(" "))
+      assert.strictEqual(
+        headers["x-hub-signature-256"],
+        `sha256=${createHmac("sha256", "s3cret ü").update(body).digest("hex")}`
+      )
     }))
 
   test("accepts every status and follows no redirect", () =>

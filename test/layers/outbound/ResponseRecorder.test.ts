@@ -107,7 +107,13 @@ describe("ResponseRecorder", () => {
   live("shows the body of an odd response in the delivery log", () =>
     Effect.gen(function*() {
       const callback = yield* serveRaw((socket) => socket.write("HTTP/1.1 500 No\nContent-Length: 6\n\nbroken"))
-      const parcel = { callback: callback.url, contentType: "text/plain", body: Buffer.from("x"), headers: [] }
+      const parcel = {
+        id: "1-1",
+        callback: callback.url,
+        contentType: "text/plain",
+        body: Buffer.from("x"),
+        headers: []
+      }
       const { excerpt, status } = yield* Deliverer.use(({ post }) => post(parcel))
       assert.deepStrictEqual([status, excerpt], [500, "broken"])
     }))
