@@ -110,7 +110,7 @@ export const settingsTable = {
     defaultValue: 10
   }),
   hubSubscriptionsPerSite: Setting.make("WINDHOVER_HUB_SUBSCRIPTIONS_PER_SITE", Setting.parseInteger(1, 10_000_000), {
-    meaning: "Maximum of open-hub subscriptions with callbacks on one domain or address.",
+    meaning: "Maximum of open-hub subscriptions with callbacks on one domain, or in one network (IPv4 /24, IPv6 /48).",
     defaultValue: 10_000
   }),
   requestsPerMinute: Setting.makeOptional("WINDHOVER_REQUESTS_PER_MINUTE", Setting.parseInteger(1, 1_000_000), {

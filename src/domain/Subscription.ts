@@ -38,6 +38,8 @@ export interface Subscription {
   readonly signature?: SignatureMethod
   readonly face: Face
   readonly state: SubscriptionState
+  /** Network of the address at which the callback last agreed; on the hub face only. */
+  readonly network?: string
   /** Only when loaded for deliveries. */
   readonly trial?: Trial
   /** End of a lease, epoch ms; the subscription counts as ended from then on. */

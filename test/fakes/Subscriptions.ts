@@ -40,6 +40,12 @@ export const make = (state: State): SubscriptionStore["Service"] =>
           siteOf(subscription.host) === site && isLive(subscription, now))
           .slice(0, limit).length)
     ),
+    countInNetwork: Effect.fn("SubscriptionStore.countInNetwork")((network, limit) =>
+      operation(state, (now) =>
+        held(state, anonymous.account.id, ({ subscription }) =>
+          subscription.network === network && isLive(subscription, now))
+          .slice(0, limit).length)
+    ),
     find: Effect.fn("SubscriptionStore.find")((wanted) =>
       operation(state, () =>
         Option.fromNullishOr(single(state, wanted)?.subscription))
@@ -62,8 +68,12 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     feeds: Effect.fn("SubscriptionStore.feeds")((accountId, search, limit) =>
       operation(state, () => {
         const known = new Set<number>()
-        return fitting(state, accountId, search).map(({ subscription }) => subscription)
-          .filter(({ resourceId }) => !known.has(resourceId) && known.add(resourceId)).slice(0, limit)
+        return fitting(state, accountId, search).map(({ subscription }) =>
+          subscription
+        )
+          .filter(({ resourceId }) =>
+            !known.has(resourceId) && known.add(resourceId)
+          ).slice(0, limit)
       })
     ),
     list: Effect.fn("SubscriptionStore.list")(({ accountId, byPage, counted, page, search }) =>
@@ -237,5 +247,6 @@ const subscriptionOf = (
   face: wanted.face,
   state: wanted.state,
   ...(wanted.leaseUntil !== undefined && { leaseUntil: wanted.leaseUntil }),
+  ...(wanted.network !== undefined && { network: wanted.network }),
   createdAt: kept.createdAt
 })

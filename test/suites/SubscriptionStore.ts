@@ -325,6 +325,25 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.strictEqual(yield* SubscriptionStore.use((store) => store.countOnSite("192.0.2.77", 10)), 1)
     }))
 
+  it.effect("counts live subscriptions of the hub face whose callbacks agreed in a network, and a later agreement moves them", () =>
+    Effect.gen(function*() {
+      const network = `${unique("network")}/24`
+      const make = (change: Partial<NewSubscription>) => subscribe(wantedBy(0, { face: "hub", network, ...change }))
+      const count = (of: string, now: number, limit: number) =>
+        at(now)(SubscriptionStore.use((store) => store.countInNetwork(of, limit)))
+      const moved = wantedBy(0, { face: "hub", network })
+      assert.strictEqual((yield* subscribe(moved)).subscription.network, network)
+      yield* Effect.forEach([{}, { leaseUntil: 5_000 }, { state: "pending" as const }, { network: "other/24" }], make)
+      const counts = [
+        yield* count(network, 4_999, 10),
+        yield* count(network, 5_000, 10),
+        yield* count(network, 4_999, 2)
+      ]
+      assert.deepStrictEqual(counts, [3, 2, 2])
+      yield* subscribe({ ...moved, network: `${network} moved` })
+      assert.deepStrictEqual([yield* count(network, 5_000, 10), yield* count(`${network} moved`, 5_000, 10)], [1, 1])
+    }))
+
   it.effect("answers many loads at once, each with its own", () =>
     Effect.gen(function*() {
       const account = yield* newAccount

@@ -8,7 +8,7 @@ import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#d
 import { FeedReader, type ReaderError } from "#domain/ports/FeedReader.ts"
 import { HubClient, type HubRequest, type HubRequestError } from "#domain/ports/HubClient.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
-import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import { type Intent, type IntentNotConfirmed, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Selection, Selector } from "#domain/ports/Selector.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as ActorsLayer from "#actors/ActorsLayer.ts"
@@ -33,7 +33,9 @@ export class SimulatedWeb extends Context.Service<SimulatedWeb, {
   readonly serve: (url: string, fetch: (request: FetchRequest) => Effect.Effect<Fetched, FetchError>) => void
   readonly answer: (callback: string, answer: Answer) => void
   /** Replaces the verification of intent; by default callbacks confirm. */
-  readonly verify: (verify: IntentVerifier["Service"]["verify"]) => void
+  readonly verify: (verify: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>) => void
+  /** Networks of hosts; a host without a network cannot be resolved. */
+  readonly networks: Map<string, string>
   /** Replaces the hubs' answer; by default hubs accept. The n-th subscription has the callback `callback-n` and the secret `secret-n`. */
   readonly hub: (answer: (question: HubRequest) => Effect.Effect<void, HubRequestError>) => void
   /** Runs before each reading of a document. */
@@ -65,7 +67,9 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
   const documents = new Map<string, ReadonlyArray<string>>()
   const origins = new Map<string, (request: FetchRequest) => Effect.Effect<Fetched, FetchError>>()
   const callbacks = new Map<string, Answer>()
-  let verify: IntentVerifier["Service"]["verify"] = () => Effect.void
+  let verify: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed> = () => Effect.void
+  const networks = new Map<string, string>()
+  const networkOf = (url: string) => networks.get(new URL(url).hostname)
   let hub: (question: HubRequest) => Effect.Effect<void, HubRequestError> = () => Effect.void
   let hubSubscriptions = 0
   let beforeReading: Effect.Effect<void, ReaderError> = Effect.void
@@ -103,18 +107,23 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
     serve: (url, origin) => void origins.set(url, origin),
     answer: (callback, answer) => void callbacks.set(callback, answer),
     verify: (answer) => void (verify = answer),
+    networks,
     hub: (answer) => void (hub = answer),
     beforeReading: (effect) => void (beforeReading = effect)
   }).pipe(
     Context.add(Fetcher, { fetch }),
     Context.add(Deliverer, { post }),
     Context.add(IntentVerifier, {
-      verify: (intent) => verify(intent),
+      verify: (intent) => Effect.map(verify(intent), () => networkOf(intent.callback)),
       deny: ({ callback, reason }) => Effect.sync(() => note(`deny ${short(callback)} ${reason}`))
     }),
     Context.add(AddressCheck, {
       explain: (url) => Effect.succeed(new URL(url).hostname.endsWith(".internal") ? "It is internal." : undefined),
-      resolveNetworks: () => Effect.undefined
+      resolveNetworks: (url) =>
+        Effect.sync(() => {
+          const network = networkOf(url)
+          return network === undefined ? undefined : { host: network, customer: network }
+        })
     }),
     Context.add(HubClient, {
       send: (question) =>

@@ -9,6 +9,7 @@ import { makeActivate } from "./ActivateSubscription.ts"
 import { IntentVerification } from "./IntentVerification.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
+import { makeSubscriptionLimits } from "./SubscriptionLimits.ts"
 import { awaited, makeSubscriptionWriter } from "./SubscriptionWriter.ts"
 import { makeVerificationRound } from "./VerificationRound.ts"
 import { verifyIntent } from "./VerifyIntent.ts"
@@ -67,6 +68,7 @@ const makeVerifySubscribe = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const refresh = yield* makeRefreshBeforeSubscribe
   const activate = yield* makeActivate
+  const { checkNetworkLimit } = yield* makeSubscriptionLimits
   const writer = yield* makeSubscriptionWriter(awaited)
 
   /**
@@ -81,14 +83,23 @@ const makeVerifySubscribe = Effect.gen(function*() {
     const askedAt = yield* Clock.currentTimeMillis
     const isActive = known?.state === "active" && !hasLeaseEnded(known, askedAt)
     if (subscription.face === "api" && !isActive) yield* refresh(subscription)
-    yield* verifyIntent(verifier, { ...intentOf(verification), mode: "subscribe", leaseSeconds, isBrief }).pipe(
+    const network = yield* verifyIntent(verifier, {
+      ...intentOf(verification),
+      mode: "subscribe",
+      leaseSeconds,
+      isBrief
+    }).pipe(
       Effect.tapError(() =>
         isActive || known === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(known.id))
       )
     )
     if (subscription.face === "api") return yield* writer.save(subscription)
-    const leased = { ...subscription, leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
-    return yield* isActive ? writer.save(leased) : activate(leased, askedAt)
+    const leaseUntil = (yield* Clock.currentTimeMillis) + leaseSeconds * 1000
+    const leased = { ...subscription, leaseUntil, ...(network === undefined ? {} : { network }) }
+    if (isActive) return yield* writer.save(leased)
+    // The name may have resolved to another network at the request.
+    yield* checkNetworkLimit(network)
+    return yield* activate(leased, askedAt)
   })
 })
 

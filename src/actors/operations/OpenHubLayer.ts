@@ -27,9 +27,7 @@ import { makeCheckFragment } from "./CheckFragment.ts"
 import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
 import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
-
-/** `Retry-After` of a site with too many subscriptions, in seconds. */
-const siteRetryAfter = 3_600
+import { makeSubscriptionLimits } from "./SubscriptionLimits.ts"
 
 /**
  * Verifications that clients wait for (`hub.verify=sync`), in this process: of one address, of one network, and of all together.
@@ -44,7 +42,8 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const enqueue = yield* makeEnqueue
     const laneOf = yield* makeLaneOf
-    const checkSiteLimit = yield* makeCheckSiteLimit
+    const { checkNetworkLimit, checkSiteLimit } = yield* makeSubscriptionLimits
+    const findOrigin = yield* makeFindOrigin
     const checkAddress = yield* makeCheckAddress
     const checkFragment = yield* makeCheckFragment
     const queue = yield* VerificationQueue
@@ -58,11 +57,15 @@ export const layer = Layer.effect(
       yield* checkAddress(subscription.endpoint, "hub.callback")
       yield* checkFragment(subscription.topic)
       const lane = yield* laneOf(subscription)
-      if (lane === undefined) yield* checkSiteLimit(subscription)
+      const origin = yield* findOrigin(subscription, request.address)
+      if (lane === undefined) {
+        yield* checkSiteLimit(subscription)
+        yield* checkNetworkLimit(origin.target)
+      }
       if (lane !== "confirmed" && !diskRoom.forStrangers()) return yield* refuseFullDisk
       const leaseSeconds = grantLease(request.leaseSeconds)
       const verification = { mode: "subscribe" as const, subscription, leaseSeconds, ...tokenOf(request) }
-      return yield* enqueue(verification, lane ?? "new", request)
+      return yield* enqueue(verification, lane ?? "new", request, origin)
     })
 
     const unsubscribe = Effect.fn("OpenHub.unsubscribe")(function*(request: UnsubscribeRequest) {
@@ -73,7 +76,8 @@ export const layer = Layer.effect(
         return yield* refuseNotSubscribed(subscription)
       }
       const verification = { mode: "unsubscribe" as const, subscription, ...tokenOf(request) }
-      return yield* enqueue(verification, lane ?? "new", request)
+      const origin = yield* findOrigin(subscription, request.address)
+      return yield* enqueue(verification, lane ?? "new", request, origin)
     })
 
     return OpenHub.of({ subscribe, unsubscribe })
@@ -84,14 +88,18 @@ export const layer = Layer.effect(
 const makeEnqueue = Effect.gen(function*() {
   const queue = yield* VerificationQueue
   const verification = yield* IntentVerification
-  const findOrigin = yield* makeFindOrigin
   const { hubQuestionsPerMinute } = yield* Settings
   const awaitFirstDocument = yield* makeAwaitFirstDocument
   const withSyncSlot = makeSyncSlots()
   return Effect.fnUntraced(
-    function*(queued: Verification, lane: VerificationLane, request: SubscribeRequest | UnsubscribeRequest) {
+    function*(
+      queued: Verification,
+      lane: VerificationLane,
+      request: SubscribeRequest | UnsubscribeRequest,
+      found: VerificationOrigin
+    ) {
       const { host } = queued.subscription
-      const origin = yield* findOrigin(queued, lane, request.address)
+      const origin = lane === "confirmed" ? { ...found, target: `confirmed ${found.target}` } : found
       if (request.verify === "sync") {
         const quota = { site: quotaKeyOf(lane, queued.subscription), target: origin.target }
         yield* withSyncSlot(
@@ -132,18 +140,10 @@ const makeFindOrigin = Effect.map(
   AddressCheck,
   ({ resolveNetworks }) =>
     Effect.fnUntraced(
-      function*(
-        { subscription }: Verification,
-        lane: VerificationLane,
-        address = ""
-      ): Effect.fn.Return<VerificationOrigin> {
+      function*({ endpoint }: NewSubscription, address = ""): Effect.fn.Return<VerificationOrigin> {
         const asker = networksOf(address) ?? { host: address, customer: address }
-        const target = (yield* resolveNetworks(subscription.endpoint))?.customer ?? "unresolved"
-        return {
-          asker: asker.host,
-          network: asker.customer,
-          target: lane === "confirmed" ? `confirmed ${target}` : target
-        }
+        const target = (yield* resolveNetworks(endpoint))?.customer ?? "unresolved"
+        return { asker: asker.host, network: asker.customer, target }
       }
     )
 )
@@ -167,21 +167,6 @@ const makeSyncSlots = () => {
         })
     )
 }
-
-/** Subscriptions are limited by site, because the owner of a domain has any number of hosts. */
-const makeCheckSiteLimit = Effect.gen(function*() {
-  const subscriptions = yield* SubscriptionStore
-  const { hubSubscriptionsPerSite } = yield* Settings
-  return Effect.fnUntraced(function*({ host }: NewSubscription) {
-    const site = Topic.siteOf(host)
-    const count = yield* refuseStoreErrors(subscriptions.countOnSite(site, hubSubscriptionsPerSite))
-    if (count < hubSubscriptionsPerSite) return
-    return yield* throttle(
-      `The callbacks on ${site} have ${count} subscriptions; no more are accepted on this hub. Unsubscribe some.`,
-      siteRetryAfter
-    )
-  })
-})
 
 /** The lane of a subscription; undefined without a row. */
 const makeLaneOf = Effect.map(

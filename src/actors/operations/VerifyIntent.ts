@@ -2,6 +2,9 @@ import { Effect } from "effect"
 import type { Intent, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
 
-/** Asks the callback to confirm an intent, and refuses the request when the callback does not. */
-export const verifyIntent = (verifier: IntentVerifier["Service"], intent: Intent): Effect.Effect<void, Refusal> =>
+/** Asks the callback to confirm an intent. Returns its network, and refuses the request when the callback does not confirm. */
+export const verifyIntent = (
+  verifier: IntentVerifier["Service"],
+  intent: Intent
+): Effect.Effect<string | undefined, Refusal> =>
   Effect.mapError(verifier.verify(intent), ({ message }) => refuse(new NotVerified({ message })))

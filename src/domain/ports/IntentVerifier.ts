@@ -26,7 +26,8 @@ export interface SubscriptionDenial {
 
 /** Verification of intent: a GET with a challenge. The callback confirms by a body that is the challenge. */
 export class IntentVerifier extends Context.Service<IntentVerifier, {
-  readonly verify: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>
+  /** Returns the network of the address that confirmed, if known. */
+  readonly verify: (intent: Intent) => Effect.Effect<string | undefined, IntentNotConfirmed>
   /** Sends the denial once, and ignores the answer. */
   readonly deny: (denial: SubscriptionDenial) => Effect.Effect<void>
 }>()("windhover/domain/ports/IntentVerifier") {}

@@ -71,6 +71,8 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   >
   /** Number of active subscriptions of the hub face with callbacks on this site; counts up to `limit`. */
   readonly countOnSite: (site: string, limit: number) => Effect.Effect<number, StoreError>
+  /** The same by the network of the address at which the callbacks agreed. */
+  readonly countInNetwork: (network: string, limit: number) => Effect.Effect<number, StoreError>
   /** The subscription with this account, face, topic and endpoint. */
   readonly find: (wanted: NewSubscription) => Effect.Effect<Option.Option<Subscription>, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Subscription>, StoreError>

@@ -29,6 +29,8 @@ export interface CallbackResponse {
   readonly retryAfter?: string
   /** Milliseconds from the start of the exchange. */
   readonly latency: number
+  /** Address of the server, if known. */
+  readonly server?: string
 }
 
 /** A request calls one of the two, once. */
@@ -83,26 +85,27 @@ export class CallbackRequest implements ResponseHandler {
     return { maxBytes: this.options.maxResponseBytes, onExcess: "cut" }
   }
 
-  onBody(body: Buffer): void {
+  onBody(body: Buffer, server?: string): void {
     this.cancelTimer()
     const latency = performance.now() - this.startedAt
     const { location, retryAfter, status } = this
     const fields = {
       ...(location === undefined ? {} : { location }),
-      ...(retryAfter === undefined ? {} : { retryAfter })
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+      ...(server === undefined ? {} : { server })
     }
     this.handler.onResponse({ status, body, latency, ...fields })
   }
 
   onFailure(failure: NetworkError): void {
-    if (this.status !== 0) return this.onBody(this.exchange.body())
+    if (this.status !== 0) return this.onBody(this.exchange.body(), this.exchange.server)
     this.cancelTimer()
     if (failure.isClosedEarly && this.request.method === "GET" && !this.isRetried) return this.retry()
     this.handler.onFailure(failure)
   }
 
   onTooLarge(): void {
-    this.onBody(this.exchange.body())
+    this.onBody(this.exchange.body(), this.exchange.server)
   }
 
   private onTimeout(): void {

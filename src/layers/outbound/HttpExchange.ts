@@ -65,7 +65,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
   private readonly chunks: Array<Buffer> = []
   private mergedChunks = 0
   private size = 0
-  private server: string | undefined
+  /** Address of the server, once the response has begun. */
+  server: string | undefined
   private readonly room: BodyRoom | undefined
 
   constructor(pools: ConnectionPools, request: HttpRequest, handler: ResponseHandler) {

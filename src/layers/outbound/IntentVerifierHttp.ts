@@ -6,6 +6,7 @@ import {
   IntentVerifier,
   type SubscriptionDenial
 } from "#domain/ports/IntentVerifier.ts"
+import { networksOf } from "#domain/limits/IpNetwork.ts"
 import { quote } from "#domain/Topic.ts"
 import {
   CallbackRequest,
@@ -49,7 +50,7 @@ export const layerWith = (options: IntentVerifierOptions) =>
       const makeChallenge = options.challenge ?? (() => randomBytes(16).toString("hex"))
       return IntentVerifier.of({
         verify: Effect.fn("IntentVerifier.verify")((intent: Intent) =>
-          Effect.callback<void, IntentNotConfirmed>((resume) => {
+          Effect.callback<string | undefined, IntentNotConfirmed>((resume) => {
             const challenge = makeChallenge()
             const url = appendParameters(intent.callback, intentParameters(intent, challenge))
             if (url === undefined) {
@@ -117,16 +118,18 @@ const appendParameters = (callback: string, parameters: QueryParameters): URL | 
 
 /** Subscribers know the first sentences from the original service. Windhover adds the sentences after them. */
 const judge = (
-  { body, status }: CallbackResponse,
+  { body, server, status }: CallbackResponse,
   url: URL,
   intent: Intent,
   challenge: string
-): Effect.Effect<void, IntentNotConfirmed> => {
+): Effect.Effect<string | undefined, IntentNotConfirmed> => {
   const shown = withoutCredentials(url).href
   if (status < 200 || status > 299) {
     return failVerification(`Make sure your callback returns a 2XX status code. You returned ${status} to ${shown}`)
   }
-  if (body.length < maxResponseBytes && body.toString("utf8").trim() === challenge) return Effect.void
+  if (body.length < maxResponseBytes && body.toString("utf8").trim() === challenge) {
+    return Effect.succeed(server === undefined ? undefined : networksOf(server)?.customer)
+  }
   const callback = withoutCredentials(new URL(intent.callback)).href
   const received = body.length === 0 ? "an empty body" : quote(excerptOf(body, 60))
   return failVerification(

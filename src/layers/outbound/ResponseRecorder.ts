@@ -28,6 +28,7 @@ const maxFramingRatio = 8
  */
 export class ResponseRecorder {
   #socket: Socket | undefined
+  #remoteAddress: string | undefined
   #exchange: RecordedExchange | undefined
   #record: Array<Buffer> = []
   #recordedBytes = 0
@@ -39,9 +40,9 @@ export class ResponseRecorder {
     return this.#recordedBytes
   }
 
-  /** Address of the server, while the connection is open. */
+  /** Address of the server of the last connection. A closed socket has forgotten the address. */
   get remoteAddress(): string | undefined {
-    return this.#socket?.remoteAddress
+    return this.#remoteAddress
   }
 
   /** Stops reading the socket after the takeover. */
@@ -79,6 +80,7 @@ export class ResponseRecorder {
   #attach(socket: Socket): void {
     this.stop()
     this.#socket = socket
+    this.#remoteAddress = socket.remoteAddress
     this.#isTakenOver = false
     this.#isPaused = false
     const read = socket.read.bind(socket)

@@ -47,6 +47,7 @@ const newSubscriptionFields = {
     sent: Schema.optionalKey(Schema.Struct({ sequence: Schema.Finite, until: Schema.Finite }))
   })),
   leaseUntil: Schema.optionalKey(Schema.Finite),
+  network: Schema.optionalKey(Schema.String),
   topic: Schema.Struct({ given: Schema.String, canonical: Schema.String, host: Schema.String }),
   partition: Schema.Finite,
   periodSeconds: Schema.optionalKey(Schema.Finite)

@@ -36,13 +36,14 @@ export interface SubscriptionRow {
   readonly state: number
   readonly lease_until: number | null
   readonly created_at: number
+  readonly network: string | null
 }
 
 /** Columns of a `SubscriptionRow` from subscriptions `u`. */
 export const subscriptionSelect =
   `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic,
   u.channel, u.endpoint, u.host, u.format, u.secret, u.signature_method as signature, u.face, u.state,
-  ${millis("u.lease_until")} as lease_until, ${millis("u.created_at")} as created_at`
+  ${millis("u.lease_until")} as lease_until, ${millis("u.created_at")} as created_at, u.network`
 
 export const subscriptionOf = (row: SubscriptionRow): Subscription => {
   const signature = row.signature === null ? undefined : methods[row.signature]
@@ -60,6 +61,7 @@ export const subscriptionOf = (row: SubscriptionRow): Subscription => {
     face: faces[row.face] ?? "api",
     state: states[row.state] ?? "paused",
     ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),
-    createdAt: row.created_at
+    createdAt: row.created_at,
+    ...(row.network === null ? {} : { network: row.network })
   }
 }

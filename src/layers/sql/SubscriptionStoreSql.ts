@@ -21,6 +21,7 @@ export const layer = Layer.effect(
       removePending: removePending(sql),
       removeExpired: removeExpired(sql),
       countOnSite: countOnSite(sql),
+      countInNetwork: countInNetwork(sql),
       find: find(sql),
       load: makeLoad(sql),
       findByTopic: findByTopic(sql),
@@ -42,6 +43,19 @@ const countOnSite = (sql: SqlClient.SqlClient) =>
         limit $4::int4
       ) counted`,
       [now, `${reversed}.`, `${reversed}/`, limit]
+    ))
+    return row?.count ?? 0
+  })
+
+const countInNetwork = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.countInNetwork")(function*(network: string, limit: number) {
+    const now = yield* Clock.currentTimeMillis
+    const [row] = yield* run(sql.unsafe<{ count: number }>(
+      `select count(*)::float8 as count from (
+        select from subscriptions u where u.network = $2 and u.account_id = ${anonymous.account.id} and ${isLive("u")}
+        limit $3::int4
+      ) counted`,
+      [now, network, limit]
     ))
     return row?.count ?? 0
   })

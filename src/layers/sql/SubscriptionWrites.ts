@@ -64,12 +64,12 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
 })
 
 const upsertSql = `
-  insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method)
+  insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method, network)
   values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::text, $9::int2, $10::int2,
-  ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2)
+  ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2, $14::text)
   on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
     host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method,
-    state = excluded.state, lease_until = excluded.lease_until
+    state = excluded.state, lease_until = excluded.lease_until, network = excluded.network
   where not (excluded.state = 0 and u.state = 1 and coalesce(u.lease_until, 'infinity') > ${instant("$12::float8")})
   returning ${subscriptionSelect}, (xmax = 0) as created`
 
@@ -88,7 +88,8 @@ const upsert = Effect.fnUntraced(
       states.indexOf(wanted.state),
       wanted.leaseUntil ?? null,
       now,
-      wanted.signature === undefined ? null : methods.indexOf(wanted.signature)
+      wanted.signature === undefined ? null : methods.indexOf(wanted.signature),
+      wanted.network ?? null
     ])
     return row ?? (yield* selectUnchanged(sql, wanted, resourceId))
   }

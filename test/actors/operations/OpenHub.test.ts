@@ -596,6 +596,30 @@ describe("the hub face, bounds", () => {
       assert.strictEqual(yield* subscribe("good", elsewhere), "done")
     }).pipe(Effect.provide(layerWith({ hubSubscriptionsPerSite: 2 }))))
 
+  it.effect("limits the subscriptions of a network over all its names, and accepts renewals beyond the limit", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      const callbacks = ["a", "b", "c", "d"].map((name) => `http://${name}.invented-${name}.example/`)
+      for (const callback of callbacks) web.networks.set(new URL(callback).hostname, "192.0.2.0/24")
+      const [first = "", second = "", third = "", fourth = ""] = callbacks
+      yield* subscribe("a", { callback: first, verify: "sync" })
+      yield* subscribe("b", { callback: second, verify: "sync" })
+      const reason = yield* refusalOf(subscribe("c", { callback: third }))
+      assert.deepInclude(reason, {
+        _tag: "Throttled",
+        message:
+          "The callbacks in the network of this address have 2 subscriptions; no more are accepted on this hub. Unsubscribe some.",
+        retryAfter: 3_600
+      })
+      assert.strictEqual(yield* subscribe("a", { callback: first, verify: "sync" }), "done")
+      // a name that resolves to another network at the request counts where it agrees
+      web.networks.set(new URL(fourth).hostname, "198.51.100.0/24")
+      recordIntents(web, () => Effect.sync(() => void web.networks.set(new URL(fourth).hostname, "192.0.2.0/24")))
+      assert.strictEqual(yield* subscribe("d", { callback: fourth }), "pending")
+      yield* TestClock.adjust("1 second")
+      assert.include(lines(web, "deny").join(), "network of this address have 2 subscriptions")
+    }).pipe(Effect.provide(layerWith({ hubSubscriptionsPerSite: 2 }))))
+
   it.effect("renews existing subscriptions after strangers have used up the limit of a site", () =>
     Effect.gen(function*() {
       const web = yield* started

@@ -34,7 +34,8 @@ describe("IntentVerifierHttp", () => {
   test("appends its parameters to the callback's query, and accepts the trimmed challenge", () =>
     Effect.gen(function*() {
       const callback = yield* serve(echo)
-      yield* verify({ callback: `${callback.url}/cb?own=1&b=%20#top`, verifyToken: "t&k" })
+      const network = yield* verify({ callback: `${callback.url}/cb?own=1&b=%20#top`, verifyToken: "t&k" })
+      assert.strictEqual(network, "127.0.0.0/24")
       assert.deepStrictEqual(callback.seen.map(({ method, path }) => [method, path]), [[
         "GET",
         "/cb?own=1&b=%20&hub.mode=subscribe&hub.topic=http%3A%2F%2Fa.example%2Ffeed%3Fx%3D1%26y%3D%C3%BC" +

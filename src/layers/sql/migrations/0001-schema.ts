@@ -152,6 +152,7 @@ const subscriptions = [
     created_at timestamptz not null,
     signature_method smallint,                  -- 0 sha1, 1 sha256, 2 sha384, 3 sha512; null: both sha1 and sha256
     on_trial boolean not null default false,
+    network text,                               -- of the address at which the callback agreed; null on the api face
     unique (resource_id, account_id, endpoint, face)
   ) with (fillfactor = 60)`,
   `create index subscriptions_account on subscriptions (account_id, id)`,
@@ -162,6 +163,7 @@ const subscriptions = [
   `create index subscriptions_lease on subscriptions (lease_until) where lease_until is not null`,
   // Counts the hub face by site. Hosts of one site have the same end, so the index reverses them: "com.example.hooks.".
   `create index subscriptions_hub_site on subscriptions (((reverse(rtrim(host, '.')) || '.') collate "C")) where account_id = 0`,
+  `create index subscriptions_network on subscriptions (network) where network is not null`,
   // Each presence of a JID or domain reads these: the account may have many subscriptions, few of them paused.
   `create index subscriptions_halted on subscriptions (hashtextextended(endpoint, 0), id) where state = 2 or on_trial`,
   `create index subscriptions_halted_host on subscriptions (account_id, host, id) where state = 2 or on_trial`,
