@@ -76,6 +76,7 @@ const rooms: { readonly [folder: string]: Room } = {
 
   "http": { rooms: ["http/**", "domain/**", "actors/**"], packages: httpPackages, reason: webOnly },
   "http/api": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
+  "http/management": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
   "http/stream": { rooms: ["http", "http/api", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
   "http/websub": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
 

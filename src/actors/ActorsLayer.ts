@@ -10,6 +10,7 @@ import * as HubLayer from "#actors/operations/HubLayer.ts"
 import * as IntentVerificationLayer from "#actors/operations/IntentVerificationLayer.ts"
 import * as ListenersLayer from "#actors/stream/ListenersLayer.ts"
 import * as OpenHubLayer from "#actors/operations/OpenHubLayer.ts"
+import * as RecoveryLayer from "#actors/operations/RecoveryLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
@@ -28,6 +29,7 @@ const hub = HubLayer.layer.pipe(Layer.provide(OpenHubLayer.layer), Layer.provide
 /** All actors of a runner, and the `Hub` in front of them. Needs the ports, the `Senders`, and `Sharding` for the shards of this runner. */
 export const layer = Layer.mergeAll(
   hub,
+  RecoveryLayer.layer,
   Runner.layerWakePartitions,
   Runner.layerOverdueSweep,
   Runner.layerHubReliability,

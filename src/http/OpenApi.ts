@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import type { Operation } from "#http/api/Operation.ts"
 import { operations } from "#http/api/Operations.ts"
+import { describeManagementPaths } from "#http/management/DescribeRoutes.ts"
 import { hubParameters } from "#http/websub/WebSubParameters.ts"
 import { describeWebhooks } from "./OpenApiWebhooks.ts"
 
@@ -203,13 +204,14 @@ const describePaths = (hubOpen: boolean): Json => ({
   "/": describeApiPath(),
   "/stream": describeStreamPath(),
   ...(hubOpen ? { "/hub": describeHubPath() } : {}),
+  ...describeManagementPaths(schemaOf, errors),
   "/healthz": describeProbe("healthz", "Health: the database is readable and writable"),
   "/readyz": describeProbe("readyz", "Readiness: the runner's partitions are awake")
 })
 
 /**
- * The OpenAPI 3.1 document of the API and the open hub, from the table of operations and the schemas of its requests,
- * and of the requests to callbacks.
+ * The OpenAPI 3.1 document of the API, the management API and the open hub, from the tables of operations and routes with the schemas of
+ * their requests, and of the requests to callbacks.
  * `version` is the version of the product.
  */
 export const describeApi = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | "hubOpen">, version: string) => ({

@@ -35,6 +35,11 @@ export class Parameters {
     this.#values = values
   }
 
+  /** All names, in the order of the request. */
+  get names(): ReadonlyArray<string> {
+    return [...this.#values.keys()]
+  }
+
   /** All values of a name in the order of the request. An empty value counts as absent. */
   all(name: string): ReadonlyArray<string> {
     return this.#values.get(name)?.filter((value) => value !== "") ?? []

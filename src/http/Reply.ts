@@ -165,6 +165,10 @@ const refusalHead = (reason: RefusalReason): ErrorHead => {
 
 const retryAfterHeader = (seconds: number): HeaderFields => ({ "retry-after": String(Math.max(1, Math.ceil(seconds))) })
 
+/** Status and headers of the response to an error. */
+export const errorHead = (error: Refusal | HttpRejection): ErrorHead =>
+  error instanceof HttpRejection ? rejectionHead(error) : refusalHead(error.reason)
+
 const rejectionHead = ({ reason, status }: HttpRejection): ErrorHead =>
   reason._tag === "MethodNotAllowed" ? { status, headers: { allow: reason.allow } } : { status }
 
@@ -174,7 +178,7 @@ const rejectionHead = ({ reason, status }: HttpRejection): ErrorHead =>
  * JSONP puts status and sentence into a script with status 200, because a page cannot read the status of a script.
  */
 const renderError = (error: Refusal | HttpRejection, jsonpName?: string): Response => {
-  const { headers, status } = error instanceof HttpRejection ? rejectionHead(error) : refusalHead(error.reason)
+  const { headers, status } = errorHead(error)
   return jsonpName === undefined
     ? text(status, error.message, headers)
     : jsonp(jsonpName, JSON.stringify({ error: { code: status, message: error.message } }))

@@ -39,15 +39,33 @@ export const withParameters = Effect.fnUntraced(function*<A, E>(
 ): Effect.fn.Return<A, E | Refusal | HttpRejection> {
   const query = yield* parseForm(queryOf(request.url))
   if (!hasBody(request)) return yield* use(yield* merge(query, []))
-  return yield* Effect.acquireUseRelease(
+  return yield* withBody(budget, request, (bytes) =>
+    parsePairs(bytes, request).pipe(
+      Effect.flatMap((body) => merge(query, body)),
+      Effect.flatMap(use)
+    ))
+})
+
+/** The parameters of the query alone. */
+export const readQueryParameters = (
+  request: Pick<HttpServerRequest, "url">
+): Effect.Effect<Parameters, Refusal | HttpRejection> =>
+  Effect.flatMap(parseForm(queryOf(request.url)), (query) => merge(query, []))
+
+/** Runs `use` with the bytes of the body, which keep their reservation until `use` ends. */
+export const withBody = <A, E>(
+  budget: MemoryBudget,
+  request: HttpServerRequest,
+  use: (bytes: ArrayBuffer) => Effect.Effect<A, E>
+): Effect.Effect<A, E | Refusal | HttpRejection> =>
+  Effect.acquireUseRelease(
     Effect.suspend(() => {
       const reservation = budget.reserve(clientAddress(request), minReservationBytes)
       return reservation === undefined ? Effect.fail(outOfMemory) : Effect.succeed(reservation)
     }),
-    (reservation) => Effect.flatMap(Effect.flatMap(readPairs(request, reservation), (body) => merge(query, body)), use),
+    (reservation) => Effect.flatMap(readUncompressed(request, reservation), use),
     (reservation) => Effect.sync(reservation.release)
   )
-})
 
 const hasBody = ({ headers, method }: HttpServerRequest): boolean =>
   method === "POST" || headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
@@ -59,16 +77,15 @@ const queryOf = (url: string): string => {
   return url.slice(start + 1, end < 0 ? undefined : end)
 }
 
-const readPairs = Effect.fnUntraced(function*(request: HttpServerRequest, reservation: Reservation) {
-  const { headers } = request
-  const encoding = headers["content-encoding"]
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return yield* unsupportedBody(`The body has the Content-Encoding ${quote(encoding)}; send it uncompressed.`)
-  }
-  const bytes = yield* readBody(request, reservation)
-  if (bytes.byteLength === 0) return []
-  return yield* parseBody(bytes, headers["content-type"] ?? "")
-})
+const readUncompressed = (request: HttpServerRequest, reservation: Reservation) => {
+  const encoding = request.headers["content-encoding"]
+  return encoding === undefined || encoding.toLowerCase() === "identity"
+    ? readBody(request, reservation)
+    : Effect.fail(unsupportedBody(`The body has the Content-Encoding ${quote(encoding)}; send it uncompressed.`))
+}
+
+const parsePairs = (bytes: ArrayBuffer, { headers }: HttpServerRequest) =>
+  bytes.byteLength === 0 ? Effect.succeed([]) : parseBody(bytes, headers["content-type"] ?? "")
 
 const readBody = (
   request: HttpServerRequest,

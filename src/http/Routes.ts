@@ -10,6 +10,7 @@ import { IpNetwork } from "effect/net"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import { makeApiEndpoint } from "#http/api/ApiEndpoint.ts"
+import { makeManagementEndpoint } from "#http/management/ManagementEndpoint.ts"
 import { makeStreamEndpoint } from "#http/stream/StreamEndpoint.ts"
 import { StreamRegistry } from "#http/stream/StreamRegistry.ts"
 import * as StreamRegistryLayer from "#http/stream/StreamRegistryLayer.ts"
@@ -55,6 +56,8 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const url = streamUrl(request.url)
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
+  const management = yield* makeManagementEndpoint
+  yield* router.add("*", "/api/*", (request) => management(withOneSlash(request)))
   if (hubOpen) yield* router.add("*", "/hub", yield* makeWebSubEndpoint)
   yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(respondAsNullDevice(method)))
   const hubCallback = yield* makeHubCallbackEndpoint

@@ -8,6 +8,7 @@ import { HostPauses } from "#domain/ports/HostPauses.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
+import { Redelivery } from "#domain/ports/Redelivery.ts"
 import { Replays } from "#domain/ports/Replays.ts"
 import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -24,6 +25,7 @@ import * as EventLogMemory from "./EventLog.ts"
 import * as HostPausesMemory from "./HostPauses.ts"
 import * as Notifications from "./Notifications.ts"
 import * as PingsMemory from "./Pings.ts"
+import * as RedeliveryMemory from "./Redelivery.ts"
 import * as ReplaysMemory from "./Replays.ts"
 import * as Verifications from "./Verifications.ts"
 import * as Resources from "./Resources.ts"
@@ -58,6 +60,7 @@ export const layer: Layer.Layer<
   | BounceStore
   | DeliveryLog
   | Retention
+  | Redelivery
   | Replays
   | Pings
   | AccountStore
@@ -77,6 +80,7 @@ export const layer: Layer.Layer<
     Context.add(BounceStore, Bounces.make(state)),
     Context.add(DeliveryLog, DeliveryLogMemory.make(state)),
     Context.add(Retention, Retentions.make(state)),
+    Context.add(Redelivery, RedeliveryMemory.make(state)),
     Context.add(Replays, ReplaysMemory.make(state)),
     Context.add(Pings, PingsMemory.make(state)),
     Context.add(AccountStore, Accounts.make(state)),

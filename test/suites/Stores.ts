@@ -8,6 +8,7 @@ import { hostPausesSuite } from "#test/suites/HostPauses.ts"
 import { notificationLogSuite } from "#test/suites/NotificationLog.ts"
 import { outboxSuite } from "#test/suites/Outbox.ts"
 import { pingsSuite } from "#test/suites/Pings.ts"
+import { redeliverySuite } from "#test/suites/Redelivery.ts"
 import { replaysSuite } from "#test/suites/Replays.ts"
 import { questionQueueSuite } from "./VerificationQueue.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
@@ -29,6 +30,7 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   bounceStoreSuite(it)
   deliveryLogSuite(it)
   retentionSuite(it)
+  redeliverySuite(it)
   replaysSuite(it)
   pingsSuite(it)
   accountStoreSuite(it)

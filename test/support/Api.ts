@@ -1,6 +1,7 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/operations/Hub.ts"
+import { Recovery } from "#actors/operations/Recovery.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
@@ -40,15 +41,19 @@ export const basic = (secret = "wonder") => ({
 
 export const writes = Layer.succeed(WriteProbe, { attempt: Effect.void })
 
+/** Services of the management API. An unmocked method dies. */
+export const management = Layer.mergeAll(Layer.mock(Recovery, {}))
+
 /** The routes without a socket, over a mocked hub. An unmocked method dies. */
 export const makeApi = Effect.fnUntraced(function*(
   hub: Partial<Hub["Service"]>,
   store: Layer.Layer<AccountStore> = accounts,
   settings: Partial<SettingsValues> = {},
-  writing: Layer.Layer<WriteProbe> = writes
+  writing: Layer.Layer<WriteProbe> = writes,
+  services: typeof management = management
 ) {
   const app = yield* HttpRouter.toHttpEffect(
-    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, writing, Settings.layerValues(settings)]))
+    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), services, store, writing, Settings.layerValues(settings)]))
   )
   return (url: string, init: RequestInit = {}, address = "192.0.2.1"): Effect.Effect<Answer> =>
     app.pipe(
@@ -83,3 +88,31 @@ export const form = (
     body: body.toString()
   }
 }
+
+/** The answer of a route below `/api`, with its parsed JSON. */
+export interface ManagementAnswer extends Answer {
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look at parts of any JSON
+  readonly json: any
+}
+
+/**
+ * The management API over some of its services: `Layer.merge(management, Layer.mock(Recovery, {…}))`.
+ *
+ * A GET sends `input` as its query, a POST as a JSON object. Alice has all rights; `secret` can be the name of a single right.
+ */
+export const makeManagementApi = Effect.fnUntraced(
+  function*(services: typeof management = management, settings: Partial<SettingsValues> = {}) {
+    const api = yield* makeApi({}, accounts, settings, writes, services)
+    return (method: "GET" | "POST", path: string, input: object = {}, secret = "wonder") =>
+      Effect.map(
+        method === "GET"
+          ? api(`${path}?${new URLSearchParams(input as Record<string, string>)}`, { headers: basic(secret) })
+          : api(path, {
+            method,
+            headers: { ...basic(secret), "content-type": "application/json" },
+            body: JSON.stringify(input)
+          }),
+        (answer): ManagementAnswer => ({ ...answer, json: JSON.parse(answer.body) })
+      )
+  }
+)

@@ -10,6 +10,7 @@ import type { HostPauses } from "#domain/ports/HostPauses.ts"
 import type { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
 import type { Pings } from "#domain/ports/Pings.ts"
+import type { Redelivery } from "#domain/ports/Redelivery.ts"
 import type { Replays } from "#domain/ports/Replays.ts"
 import type { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -32,6 +33,7 @@ export type Stores =
   | ResourceStore
   | Retention
   | Pings
+  | Redelivery
   | Replays
   | SubscriptionStore
   | HubSubscriptionStore

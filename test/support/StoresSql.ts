@@ -10,6 +10,7 @@ import * as OutboxSql from "#layers/sql/OutboxSql.ts"
 import * as VerificationQueueSql from "#layers/sql/VerificationQueueSql.ts"
 import * as Passwords from "#layers/sql/Passwords.ts"
 import * as PingsSql from "#layers/sql/PingsSql.ts"
+import * as RedeliverySql from "#layers/sql/RedeliverySql.ts"
 import * as ReplaysSql from "#layers/sql/ReplaysSql.ts"
 import * as ResourceStoreSql from "#layers/sql/ResourceStoreSql.ts"
 import * as RetentionSql from "#layers/sql/RetentionSql.ts"
@@ -31,6 +32,7 @@ export const storesSql = Layer.mergeAll(
   VerificationQueueSql.layer,
   RetentionSql.layer,
   PingsSql.layer,
+  RedeliverySql.layer,
   ReplaysSql.layer,
   HubSubscriptionStoreSql.layer,
   WriteProbeSql.layer,

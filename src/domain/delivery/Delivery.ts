@@ -191,9 +191,21 @@ export const parcel = (
   ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
 })
 
-/** Stable over retries. A part of a notification has an id of its own, by its sequence, which is final when the part is sent. */
 const notificationIdOf = ({ isPart, notification, sequence, subscriptionId }: Delivery): string =>
-  `${notification.id}-${subscriptionId}${isPart === true ? `-${sequence}` : ""}`
+  formatNotificationId({ notificationId: notification.id, subscriptionId, sequence, isPart: isPart === true })
+
+/**
+ * The id of a notification for its subscriber, stable over retries. A part of a notification has an id of its own, by its sequence, which is
+ * final when the part is sent.
+ */
+export const formatNotificationId = (
+  { isPart, notificationId, sequence, subscriptionId }: {
+    readonly notificationId: number
+    readonly subscriptionId: number
+    readonly sequence: number
+    readonly isPart: boolean
+  }
+): string => `${notificationId}-${subscriptionId}${isPart ? `-${sequence}` : ""}`
 
 /** Clients read either spelling. */
 const serviceHeaders = (

@@ -8,6 +8,7 @@ import * as HostPausesSql from "./HostPausesSql.ts"
 import * as NotificationLogSql from "./NotificationLogSql.ts"
 import * as OutboxSql from "./OutboxSql.ts"
 import * as PingsSql from "./PingsSql.ts"
+import * as RedeliverySql from "./RedeliverySql.ts"
 import * as ReplaysSql from "./ReplaysSql.ts"
 import * as VerificationQueueSql from "./VerificationQueueSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
@@ -30,6 +31,7 @@ export const layer = Layer.mergeAll(
   VerificationQueueSql.layer,
   RetentionSql.layer,
   PingsSql.layer,
+  RedeliverySql.layer,
   ReplaysSql.layer,
   HubSubscriptionStoreSql.layer,
   WriteProbeSql.layer,

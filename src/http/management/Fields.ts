@@ -1,0 +1,67 @@
+import { Schema } from "effect"
+import { maxCallbackLength } from "#domain/Subscription.ts"
+import { maxTopicLength } from "#domain/Topic.ts"
+import { maxCursorLength } from "./Cursor.ts"
+
+/** Parameters that several routes share. `expected` completes the error sentence "NAME has to be …". */
+
+export const optional = Schema.optionalKey
+
+/** A whole number, for example an id or a limit. */
+export const integer = (minimum: number, maximum: number, description: string) =>
+  Schema.Int.check(Schema.isBetween({ minimum, maximum })).annotate({
+    description,
+    expected: maximum === Number.MAX_SAFE_INTEGER
+      ? `a whole number from ${minimum} on`
+      : `a whole number from ${minimum} to ${maximum}`
+  })
+
+/** @public */
+export const text = (maxLength: number, description: string, expected = "a text") =>
+  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maxLength)).annotate({
+    description,
+    expected: `${expected} of 1 to ${maxLength} characters`
+  })
+
+/**
+ * One of some words, in exactly this spelling.
+ *
+ * @public
+ */
+export const word = <const Words extends ReadonlyArray<string>>(words: Words, description: string) =>
+  Schema.Literals(words).annotate({ description, expected: words.map((word) => JSON.stringify(word)).join(" or ") })
+
+/** @public */
+export const flag = (description: string) => Schema.Boolean.annotate({ description, expected: "true or false" })
+
+/** Rows of a page. */
+export const limit = optional(integer(1, 100, "Maximum of rows in the response; 20 by default."))
+
+export const defaultLimit = 20
+
+/** Where a page begins. */
+export const cursor = optional(
+  text(maxCursorLength, "`next` of the page before; the list begins at its start without it.", "the cursor of a page")
+)
+
+/** `next` in a response. */
+export const cursorText = Schema.String.annotate({ description: "Cursor of the next page; absent at the end." })
+
+/** @public */
+export const subscriptionId = integer(
+  1,
+  Number.MAX_SAFE_INTEGER,
+  "Id of a subscription, as `hub.mode=list` shows it with `detailed=true`."
+)
+
+/** Names one subscription: its id, or topic and callback together. `readSubscription` checks which. */
+export const subscriptionName = {
+  subscription: optional(subscriptionId),
+  topic: optional(text(maxTopicLength, "URL of the resource, with `callback` instead of `subscription`.", "a URL")),
+  callback: optional(text(maxCallbackLength, "Callback of the subscription, with `topic`.", "a URL"))
+}
+
+export const time = Schema.String.annotate({ format: "date-time", description: "UTC, as in RFC 3339." })
+
+/** Formats epoch ms as `time`. */
+export const formatTime = (ms: number): string => new Date(ms).toISOString()

@@ -1,0 +1,91 @@
+import { Cause, Effect } from "effect"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
+import { Settings } from "#domain/ports/Settings.ts"
+import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { quote } from "#domain/Topic.ts"
+import { Authentication, requireRight } from "#http/Authentication.ts"
+import { rejectCrossSite } from "#http/CrossSite.ts"
+import { type HttpRejection, methodNotAllowed, unsupportedBody } from "#http/HttpRejection.ts"
+import { BodyMemory, readQueryParameters, withBody } from "#http/RequestBody.ts"
+import * as JsonReply from "./JsonReply.ts"
+import type { ManagementRoute } from "./ManagementRoute.ts"
+import { managementRoutes, type ManagementServices } from "./ManagementRoutes.ts"
+import { collectQuery, credentialsParameter, parseJsonObject, type ReceivedInput } from "./ReadInput.ts"
+
+type Route = ManagementRoute<ManagementServices>
+
+/** Handles the paths below `/api`. Every failure becomes a JSON response. */
+export const makeManagementEndpoint = Effect.gen(function*() {
+  const authentication = yield* Authentication
+  const budget = yield* BodyMemory
+  const { baseUrl } = yield* Settings
+  const services = yield* Effect.context<ManagementServices>()
+  const routesByPath = Map.groupBy<string, Route>(managementRoutes, ({ path }) => path)
+
+  const respond = Effect.fnUntraced(function*(request: HttpServerRequest) {
+    const path = request.url.split("?", 1)[0]?.replace(/(?<=.)\/$/, "") ?? ""
+    const routes = routesByPath.get(path)
+    if (routes === undefined) {
+      return JsonReply.error(404, "not_found", `There is nothing at ${quote(path)}; /openapi.json lists the paths.`)
+    }
+    const route = yield* selectRoute(routes, request.method)
+    const query = yield* readQueryParameters(request)
+    const caller = yield* authentication.authenticate(request, query)
+    if (route.method === "POST") yield* rejectCrossSite(request, baseUrl, `POST ${path}`)
+    yield* requireRight(caller, route.right)
+    const handle = (input: ReceivedInput) => Effect.provideContext(route.handle(input, { caller }), services)
+    if (route.method === "GET") return JsonReply.json(yield* handle(yield* collectQuery(query)))
+    yield* refuseOtherInput(request, query.names)
+    return JsonReply.json(
+      yield* withBody(budget, request, (bytes) => Effect.flatMap(parseJsonObject(bytes), handle))
+    )
+  })
+
+  return (request: HttpServerRequest): Effect.Effect<HttpServerResponse> =>
+    JsonReply.catchErrors(Effect.withSpan(respond(request), "Management.respond")).pipe(Effect.catchCause(renderCause))
+})
+
+const selectRoute = (routes: ReadonlyArray<Route>, method: string): Effect.Effect<Route, HttpRejection> => {
+  const route = routes.find((route) => route.method === (method === "HEAD" ? "GET" : method))
+  if (route !== undefined) return Effect.succeed(route)
+  const allow = routes.flatMap((route) => route.method === "GET" ? ["GET", "HEAD"] : [route.method]).join(", ")
+  return Effect.fail(
+    methodNotAllowed(
+      `The method ${quote(method)} is not allowed here; use ${allow.replace(/, (?=\w+$)/, " or ")}.`,
+      allow
+    )
+  )
+}
+
+/** Refuses a POST whose body is of another type than JSON, or that has parameters in its query. */
+const refuseOtherInput = (
+  { headers }: HttpServerRequest,
+  names: ReadonlyArray<string>
+): Effect.Effect<void, Refusal | HttpRejection> => {
+  const other = names.find((name) => name !== credentialsParameter)
+  if (other !== undefined) {
+    return Effect.fail(
+      badParameter(
+        quote(other),
+        `${quote(other)} is in the query; POST takes its parameters as a JSON object in the body.`
+      )
+    )
+  }
+  const contentType = headers["content-type"] ?? ""
+  const type = (contentType.split(";", 1)[0] ?? "").trim().toLowerCase()
+  if (type === "application/json" || type.endsWith("+json")) return Effect.void
+  const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+  return contentType === "" && !hasBody
+    ? Effect.void
+    : Effect.fail(
+      unsupportedBody(`The body has the Content-Type ${quote(contentType)}; send a JSON object as application/json.`)
+    )
+}
+
+const renderCause = (cause: Cause.Cause<never>): Effect.Effect<HttpServerResponse> =>
+  Cause.hasInterruptsOnly(cause)
+    ? Effect.interrupt // the client has disconnected
+    : Effect.as(Effect.logError("HTTP request failed unexpectedly; the client gets status 500", cause), internalError)
+
+const internalError = JsonReply.error(500, "internal", "Internal error; the log of Windhover has the details.")

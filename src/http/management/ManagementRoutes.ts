@@ -1,0 +1,8 @@
+import type { Effect } from "effect"
+import { recoveryRoutes } from "./RecoveryRoutes.ts"
+
+/** All routes below `/api`. A new group of routes is a file with a table, and a line here. */
+export const managementRoutes = [...recoveryRoutes]
+
+/** The services behind the routes, which the actors provide. */
+export type ManagementServices = Effect.Services<ReturnType<typeof managementRoutes[number]["handle"]>>

@@ -1,0 +1,71 @@
+import { Effect, Schema } from "effect"
+import { Recovery } from "#actors/operations/Recovery.ts"
+import { formatNotificationId } from "#domain/delivery/Delivery.ts"
+import type { UndeliveredNotification } from "#domain/ports/Redelivery.ts"
+import { makeCursor } from "./Cursor.ts"
+import * as Field from "./Fields.ts"
+import { makeRoute, type ManagementRoute } from "./ManagementRoute.ts"
+
+const group = "Undelivered notifications"
+
+const undeliveredCursor = makeCursor(
+  "undelivered",
+  Schema.Tuple([Field.integer(0, Number.MAX_SAFE_INTEGER, ""), Field.integer(0, Number.MAX_SAFE_INTEGER, "")])
+)
+
+const undelivered = makeRoute({
+  method: "GET",
+  path: "/api/undelivered",
+  right: "list",
+  group,
+  summary: "Lists notifications that their callbacks have not accepted: waiting and dropped ones",
+  input: Schema.Struct({ ...Field.subscriptionName, limit: Field.limit, cursor: Field.cursor }),
+  output: Schema.Struct({
+    undelivered: Schema.Array(Schema.Struct({
+      subscription: Schema.Int,
+      topic: Schema.String,
+      callback: Schema.String.annotate({ description: "The JID of a subscription by XMPP." }),
+      sequence: Schema.Int,
+      id: Schema.String.annotate({ description: "X-Windhover-Notification-Id." }),
+      state: Schema.Literals(["waiting", "dropped"]),
+      attempts: Schema.Int.annotate({ description: "Failed attempts." }),
+      recorded: Field.optional(Field.time),
+      nextTry: Field.optional(Field.time),
+      code: Field.optional(Schema.Int.annotate({ description: "Status of the last answer; 0 without an answer." })),
+      reason: Field.optional(Schema.String),
+      recoverable: Schema.Boolean.annotate({ description: "False: the notification itself is no longer stored." })
+    })),
+    next: Field.optional(Field.cursorText)
+  }),
+  run: Effect.fnUntraced(function*({ cursor, limit = Field.defaultLimit, ...name }, { caller }) {
+    const after = yield* undeliveredCursor.parse(cursor)
+    const { items, next } = yield* Recovery.use((recovery) =>
+      recovery.undelivered({
+        caller,
+        limit,
+        ...name,
+        ...(after !== undefined && { after: { subscriptionId: after[0], sequence: after[1] } })
+      })
+    )
+    return {
+      undelivered: items.map(undeliveredJson),
+      ...(next !== undefined && { next: undeliveredCursor.format([next.subscriptionId, next.sequence]) })
+    }
+  })
+})
+
+const undeliveredJson = (item: UndeliveredNotification) => ({
+  subscription: item.subscriptionId,
+  topic: item.topic,
+  callback: item.endpoint,
+  sequence: item.sequence,
+  id: formatNotificationId(item),
+  state: item.state,
+  attempts: item.attempts,
+  ...(item.recordedAt !== undefined && { recorded: Field.formatTime(item.recordedAt) }),
+  ...(item.nextTry !== undefined && { nextTry: Field.formatTime(item.nextTry) }),
+  ...(item.failed !== undefined && { code: item.failed.code, reason: item.failed.message }),
+  recoverable: item.recordedAt !== undefined
+})
+
+export const recoveryRoutes: ReadonlyArray<ManagementRoute<Recovery>> = [undelivered]
