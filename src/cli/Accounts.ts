@@ -1,6 +1,6 @@
 import { Config, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { rights } from "#domain/Account.ts"
+import { rights, tokenRights } from "#domain/Account.ts"
 import { Administration } from "./Administration.ts"
 import * as AdministrationAccess from "./AdministrationAccess.ts"
 import { renderDate, renderTable } from "./Table.ts"
@@ -17,11 +17,18 @@ const password = Flag.String("password").pipe(
 
 const createAccount = Command.make(
   "create",
-  { login, password },
-  Effect.fnUntraced(function*({ login, password }) {
+  {
+    login,
+    password,
+    admin: Flag.Boolean("admin").pipe(
+      Flag.withDescription("Make it an operator's account, with the events of all accounts. The first account always is one"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fnUntraced(function*({ admin, login, password }) {
     const administration = yield* Administration
-    const account = yield* administration.createAccount(login, password)
-    yield* print(`The account ${account.login} was made.`)
+    const account = yield* administration.createAccount(login, password, admin)
+    yield* print(`The account ${account.login} was made${account.admin === true ? ", for an operator" : ""}.`)
   })
 ).pipe(Command.withDescription("Create an account"), Command.provide(AdministrationAccess.layer))
 
@@ -31,8 +38,13 @@ const listAccounts = Command.make(
   Effect.fnUntraced(function*() {
     const accounts = yield* (yield* Administration).accounts
     yield* print(renderTable([
-      ["LOGIN", "CREDITS", "SINCE"],
-      ...accounts.map(({ createdAt, credits, login }) => [login, String(credits), renderDate(createdAt)])
+      ["LOGIN", "CREDITS", "SINCE", "ADMIN"],
+      ...accounts.map(({ admin, createdAt, credits, login }) => [
+        login,
+        String(credits),
+        renderDate(createdAt),
+        admin === true ? "yes" : ""
+      ])
     ]))
   })
 ).pipe(Command.withDescription("List the accounts"), Command.provide(AdministrationAccess.layer))
@@ -61,12 +73,17 @@ const setAccount = Command.make(
         "Put the entries of XMPP notifications where old clients look for them (--no-…: where XEP-0060 puts them)"
       ),
       Flag.optional
+    ),
+    admin: Flag.Boolean("admin").pipe(
+      Flag.withDescription("Make it an operator's account (--no-admin: end that)"),
+      Flag.optional
     )
   },
-  Effect.fnUntraced(function*({ jid, legacyItemNamespace, login }) {
+  Effect.fnUntraced(function*({ admin, jid, legacyItemNamespace, login }) {
     yield* (yield* Administration).changeAccount(login, {
       ...(Option.isNone(jid) ? {} : { jid: jid.value === "" ? null : jid.value }),
-      ...(Option.isNone(legacyItemNamespace) ? {} : { legacyItemNamespace: legacyItemNamespace.value })
+      ...(Option.isNone(legacyItemNamespace) ? {} : { legacyItemNamespace: legacyItemNamespace.value }),
+      ...(Option.isNone(admin) ? {} : { admin: admin.value })
     })
     yield* print(`The account ${login} was changed.`)
     if (Option.isSome(jid) && jid.value !== "" && !jid.value.includes("@")) {
@@ -87,9 +104,9 @@ const createToken = Command.make(
   {
     login,
     name: Flag.String("name").pipe(Flag.withDescription("Purpose of the token"), Flag.withDefault("")),
-    rights: Flag.Literals("right", rights).pipe(
-      Flag.withDescription("Right of the token. Repeat the flag for several rights (default: all)"),
-      Flag.between(0, rights.length)
+    rights: Flag.Literals("right", tokenRights).pipe(
+      Flag.withDescription("Right of the token. Repeat the flag for several rights (default: all but admin)"),
+      Flag.between(0, tokenRights.length)
     )
   },
   Effect.fnUntraced(function*({ login, name, rights: granted }) {

@@ -1,5 +1,5 @@
 import { Context, type Effect, Schema } from "effect"
-import { type AccountChanges, type Right, rights } from "#domain/Account.ts"
+import { type AccountChanges, type Right, tokenRights } from "#domain/Account.ts"
 
 /** Rejected or failed operation of an administrator. `message` gives the cause and the remedy. */
 export class AdministrationError extends Schema.TaggedError<AdministrationError>()("AdministrationError", {
@@ -10,13 +10,14 @@ export const AccountView = Schema.Struct({
   id: Schema.Int,
   login: Schema.String,
   credits: Schema.Finite,
-  createdAt: Schema.Finite
+  createdAt: Schema.Finite,
+  admin: Schema.optionalKey(Schema.Boolean)
 })
 
 export const TokenView = Schema.Struct({
   id: Schema.Int,
   name: Schema.String,
-  rights: Schema.Array(Schema.Literals(rights)),
+  rights: Schema.Array(Schema.Literals(tokenRights)),
   createdAt: Schema.Finite
 })
 
@@ -67,7 +68,12 @@ export type AdministrationEffect<A> = Effect.Effect<A, AdministrationError>
  * `AdministrationLayer` performs them in this process, `AdministrationSocket` in a running service.
  */
 export class Administration extends Context.Service<Administration, {
-  readonly createAccount: (login: string, password: string) => AdministrationEffect<typeof AccountView.Type>
+  /** The first account is an operator's. */
+  readonly createAccount: (
+    login: string,
+    password: string,
+    admin: boolean
+  ) => AdministrationEffect<typeof AccountView.Type>
   readonly accounts: AdministrationEffect<ReadonlyArray<typeof AccountView.Type>>
   readonly setPassword: (login: string, password: string) => AdministrationEffect<void>
   /** Rejects an invalid JID, and stores its normalized form. */

@@ -1,5 +1,5 @@
 import { Effect, Layer, Option, Redacted } from "effect"
-import { type AccountChanges, loginProblem, type Right, rights } from "#domain/Account.ts"
+import { type AccountChanges, loginProblem, type Right, tokenRights } from "#domain/Account.ts"
 import * as Jid from "#domain/Jid.ts"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
@@ -23,7 +23,7 @@ export const layer = Layer.effect(
     const hubSubscriptions = yield* HubSubscriptionStore
     const { xmppDomain } = yield* Settings
     return Administration.of({
-      createAccount: (login, password) => createAccount(accounts, login, password),
+      createAccount: (login, password, admin) => createAccount(accounts, login, password, admin),
       accounts: accounts.list.pipe(failOnStoreError, Effect.withSpan("Administration.accounts")),
       setPassword: (login, password) => setPassword(accounts, login, password),
       changeAccount: (login, changes) => changeAccount(accounts, xmppDomain, login, changes),
@@ -81,11 +81,12 @@ const checkPassword = (password: string) =>
     : Effect.fail(fail(`A password has ${minPasswordLength} to 1024 characters; this one has ${password.length}.`))
 
 const createAccount = Effect.fn("Administration.createAccount")(
-  function*(accounts: Accounts, login: string, password: string) {
+  function*(accounts: Accounts, login: string, password: string, admin: boolean) {
     const problem = loginProblem(login)
     if (problem !== undefined) return yield* fail(`${JSON.stringify(login)} cannot be a login. ${problem}`)
     yield* checkPassword(password)
-    return yield* accounts.create(login, Redacted.make(password)).pipe(
+    const isFirst = (yield* accounts.list.pipe(failOnStoreError)).length === 0
+    return yield* accounts.create(login, Redacted.make(password), { admin: admin || isFirst }).pipe(
       Effect.catchTag("LoginTaken", () => Effect.fail(fail(`The account ${JSON.stringify(login)} exists already.`))),
       failOnStoreError
     )
@@ -103,8 +104,10 @@ const setPassword = Effect.fn("Administration.setPassword")(
 const changeAccount = Effect.fn("Administration.changeAccount")(
   function*(accounts: Accounts, xmppDomain: string, login: string, { jid, ...changes }: AccountChanges) {
     const { login: existing } = yield* findAccount(accounts, login)
-    if (jid === undefined && changes.legacyItemNamespace === undefined) {
-      return yield* fail(`Nothing to change for ${JSON.stringify(login)}: give --jid, or --legacy-item-namespace.`)
+    if (jid === undefined && changes.legacyItemNamespace === undefined && changes.admin === undefined) {
+      return yield* fail(
+        `Nothing to change for ${JSON.stringify(login)}: give --jid, --legacy-item-namespace, or --admin.`
+      )
     }
     const bare = jid === undefined || jid === null ? jid : Jid.bareOf(jid)
     if (bare === undefined && jid !== undefined) {
@@ -137,7 +140,7 @@ const tokenName = /^\P{Cc}{0,100}$/u
 
 const createToken = Effect.fn("Administration.createToken")(
   function*(accounts: Accounts, login: string, name: string, granted: ReadonlyArray<Right>) {
-    if (granted.length === 0) return yield* fail(`A token needs at least one right of: ${rights.join(", ")}.`)
+    if (granted.length === 0) return yield* fail(`A token needs at least one right of: ${tokenRights.join(", ")}.`)
     if (!tokenName.test(name)) {
       return yield* fail(
         `${
@@ -145,7 +148,13 @@ const createToken = Effect.fn("Administration.createToken")(
         } cannot be the name of a token. A name has at most 100 characters and no control characters.`
       )
     }
-    const { id } = yield* findAccount(accounts, login)
+    const { admin, id } = yield* findAccount(accounts, login)
+    if (granted.includes("admin") && admin !== true) {
+      return yield* fail(
+        `The account ${JSON.stringify(login)} is no operator's, so that its tokens cannot have the right "admin". `
+          + `'windhover account set ${login} --admin' makes it one.`
+      )
+    }
     const { secret, token } = yield* accounts.createToken({ accountId: id, name, rights: granted }).pipe(
       failOnStoreError
     )

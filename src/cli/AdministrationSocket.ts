@@ -8,7 +8,7 @@ import * as RpcGroup from "effect/rpc/RpcGroup"
 import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import * as RpcServer from "effect/rpc/RpcServer"
 import { connect } from "node:net"
-import { rights } from "#domain/Account.ts"
+import { tokenRights } from "#domain/Account.ts"
 import {
   AccountView,
   Administration,
@@ -33,17 +33,22 @@ const makeRpc = <const Tag extends string, P extends Schema.Struct.Fields, S ext
  * data directory. Only the owner of the directory can open the socket.
  */
 class AdministrationRpcs extends RpcGroup.make(
-  makeRpc("CreateAccount", { login: Schema.String, password: Schema.String }, AccountView),
+  makeRpc(
+    "CreateAccount",
+    { login: Schema.String, password: Schema.String, admin: Schema.Boolean },
+    AccountView
+  ),
   makeRpc("ListAccounts", {}, Schema.Array(AccountView)),
   makeRpc("ChangeAccount", {
     login: Schema.String,
     jid: Schema.optionalKey(Schema.NullOr(Schema.String)),
-    legacyItemNamespace: Schema.optionalKey(Schema.Boolean)
+    legacyItemNamespace: Schema.optionalKey(Schema.Boolean),
+    admin: Schema.optionalKey(Schema.Boolean)
   }, Schema.Void),
   makeRpc("SetPassword", { login: Schema.String, password: Schema.String }, Schema.Void),
   makeRpc(
     "CreateToken",
-    { login: Schema.String, name: Schema.String, rights: Schema.Array(Schema.Literals(rights)) },
+    { login: Schema.String, name: Schema.String, rights: Schema.Array(Schema.Literals(tokenRights)) },
     Schema.Struct({ token: TokenView, secret: Schema.String })
   ),
   makeRpc("ListTokens", { login: Schema.String }, Schema.Array(TokenView)),
@@ -65,7 +70,7 @@ const maxSocketPath = 100
 const handlers = AdministrationRpcs.toLayer(Effect.gen(function*() {
   const administration = yield* Administration
   return AdministrationRpcs.of({
-    CreateAccount: ({ login, password }) => administration.createAccount(login, password),
+    CreateAccount: ({ admin, login, password }) => administration.createAccount(login, password, admin),
     ListAccounts: () => administration.accounts,
     ChangeAccount: ({ login, ...changes }) => administration.changeAccount(login, changes),
     SetPassword: ({ login, password }) => administration.setPassword(login, password),
@@ -111,7 +116,7 @@ const mapClientError = <A>(
 const makeClient = Effect.gen(function*() {
   const client = yield* RpcClient.make(AdministrationRpcs)
   return Administration.of({
-    createAccount: (login, password) => client.CreateAccount({ login, password }).pipe(mapClientError),
+    createAccount: (login, password, admin) => client.CreateAccount({ login, password, admin }).pipe(mapClientError),
     accounts: client.ListAccounts({}).pipe(mapClientError),
     changeAccount: (login, changes) => client.ChangeAccount({ login, ...changes }).pipe(mapClientError),
     setPassword: (login, password) => client.SetPassword({ login, password }).pipe(mapClientError),

@@ -1,7 +1,7 @@
 import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { isIPv6 } from "node:net"
-import { rights } from "#domain/Account.ts"
+import { tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { makeToken } from "#layers/sql/Credentials.ts"
@@ -34,7 +34,7 @@ export const ensureAccount = Effect.gen(function*() {
   const { secret } = yield* accounts.createToken({
     accountId: account.id,
     name: "first",
-    rights,
+    rights: tokenRights,
     ...(adminToken === undefined ? {} : { preset: adminToken })
   })
   return Option.isNone(created) ? undefined : {
@@ -46,7 +46,7 @@ export const ensureAccount = Effect.gen(function*() {
 
 /** Returns none when another runner, which starts at the same time, has just created the account. */
 const createUnlessTaken = (accounts: AccountStore["Service"], login: string, password: Redacted.Redacted) =>
-  accounts.create(login, password).pipe(
+  accounts.create(login, password, { admin: true }).pipe(
     Effect.asSome,
     Effect.catchTag("LoginTaken", () => Effect.succeedNone)
   )

@@ -1,7 +1,10 @@
-/** Rights of a token. The main password has all of them. */
+/** Rights of a subscriber, as the API lists them. The main password has all of them. */
 export const rights = ["subscribe", "unsubscribe", "list", "retrieve", "publish", "xmpp"] as const
 
-export type Right = typeof rights[number]
+/** All rights of tokens. `admin` is the operator's: the data of all accounts. Only an account with `admin` has this right. */
+export const tokenRights = [...rights, "admin"] as const
+
+export type Right = typeof tokenRights[number]
 
 export interface Account {
   readonly id: number
@@ -17,6 +20,8 @@ export interface Account {
   /** May be negative; never blocks. */
   readonly credits: number
   readonly createdAt: number
+  /** An operator's account. */
+  readonly admin?: boolean
 }
 
 /** Changes of an account. An absent field stays, and `null` removes a value. */
@@ -24,6 +29,7 @@ export interface AccountChanges {
   /** Bare JID, or a domain: an external component. */
   readonly jid?: string | null
   readonly legacyItemNamespace?: boolean
+  readonly admin?: boolean
 }
 
 /** A credential of an account; the token itself is shown once and stored as its hash. */
@@ -50,14 +56,21 @@ export const anonymous: Caller = {
   credential: "hub"
 }
 
-/** Rights as the bit set that is stored: bit i is `rights[i]`. */
+/** The rights of a password. */
+export const passwordRights = ({ admin }: Pick<Account, "admin">): ReadonlyArray<Right> => admin === true ? tokenRights : rights
+
+/** The rights of a token while its account is as it is: an account that is no operator's any more has no token with `admin`. */
+export const effectiveRights = ({ admin }: Pick<Account, "admin">, granted: ReadonlyArray<Right>): ReadonlyArray<Right> =>
+  admin === true ? granted : granted.filter((right) => right !== "admin")
+
+/** Rights as the bit set that is stored: bit i is `tokenRights[i]`. */
 export const rightsToBits = (granted: Iterable<Right>): number => {
   let bits = 0
-  for (const right of granted) bits |= 1 << rights.indexOf(right)
+  for (const right of granted) bits |= 1 << tokenRights.indexOf(right)
   return bits
 }
 
-export const rightsFromBits = (bits: number): ReadonlyArray<Right> => rights.filter((_, i) => (bits & (1 << i)) !== 0)
+export const rightsFromBits = (bits: number): ReadonlyArray<Right> => tokenRights.filter((_, i) => (bits & (1 << i)) !== 0)
 
 const loginPattern = /^[a-z0-9][a-z0-9._+-]{0,62}$/
 

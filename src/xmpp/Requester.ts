@@ -1,5 +1,5 @@
 import { Cache, Effect, Option } from "effect"
-import { type Account, type Caller, rights } from "#domain/Account.ts"
+import { type Account, type Caller, passwordRights } from "#domain/Account.ts"
 import * as Jid from "#domain/Jid.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -71,7 +71,7 @@ export const makeIdentify = Effect.gen(function*() {
     const sender = jid.local === undefined ? `${bare}/${account.value.id}` : bare
     if (!(yield* Cache.get(recentSenders, sender))) yield* Cache.invalidate(recentSenders, sender) // the next request tries again
     return {
-      caller: { account: account.value, rights: new Set(rights), credential: `jid:${account.value.id}` },
+      caller: { account: account.value, rights: new Set(passwordRights(account.value)), credential: `jid:${account.value.id}` },
       jid: bare,
       isDomain: jid.local === undefined
     } satisfies Requester

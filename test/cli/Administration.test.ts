@@ -18,8 +18,8 @@ layer(
     Effect.gen(function*() {
       const administration = yield* Administration
       const store = yield* AccountStore
-      yield* administration.createAccount("ann", "a password")
-      yield* administration.createAccount("bob", "a password")
+      yield* administration.createAccount("ann", "a password", false)
+      yield* administration.createAccount("bob", "a password", false)
       yield* administration.changeAccount("ann", { jid: "Ann@Example.org/home" })
       yield* administration.changeAccount("ann", { legacyItemNamespace: true })
       const { jid, legacyItemNamespace } = Option.getOrThrow(yield* store.find("ann"))
@@ -37,10 +37,28 @@ layer(
       assert.strictEqual(Option.getOrThrow(yield* store.find("bob")).jid, "bots.example.org")
     }))
 
+  it.effect("makes the first account an operator's, and gives the right admin to tokens of operators only", () =>
+    Effect.gen(function*() {
+      const administration = yield* Administration
+      assert.deepStrictEqual(
+        (yield* administration.accounts).map(({ admin, login }) => [login, admin]),
+        [["ann", true], ["bob", undefined]]
+      )
+      const { message } = yield* Effect.flip(administration.createToken("bob", "", ["admin"]))
+      assert.strictEqual(
+        message,
+        "The account \"bob\" is no operator's, so that its tokens cannot have the right \"admin\". 'windhover account set bob --admin' makes it one."
+      )
+      yield* administration.changeAccount("bob", { admin: true })
+      assert.deepStrictEqual((yield* administration.createToken("bob", "", ["admin"])).token.rights, ["admin"])
+      yield* administration.changeAccount("bob", { admin: false })
+      assert.strictEqual((yield* administration.createAccount("cleo", "a password", true)).admin, true)
+    }))
+
   it.effect("refuses changes of an account that would have no effect", () =>
     Effect.gen(function*() {
       const administration = yield* Administration
-      yield* administration.createAccount("eve", "a password")
+      yield* administration.createAccount("eve", "a password", false)
       const message = (changes: AccountChanges) =>
         Effect.map(Effect.flip(administration.changeAccount("eve", changes)), (error) => error.message)
       assert.strictEqual(
@@ -58,7 +76,7 @@ layer(
       )
       assert.strictEqual(
         yield* message({}),
-        "Nothing to change for \"eve\": give --jid, or --legacy-item-namespace."
+        "Nothing to change for \"eve\": give --jid, --legacy-item-namespace, or --admin."
       )
       assert.strictEqual(Option.getOrThrow(yield* (yield* AccountStore).find("eve")).jid, undefined)
     }))

@@ -1,5 +1,5 @@
 import { Effect, Option, type Redacted } from "effect"
-import { type Account, type AccountChanges, type Right, rights, type Token } from "#domain/Account.ts"
+import { type Account, type AccountChanges, effectiveRights, passwordRights, type Right, type Token } from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import {
@@ -16,9 +16,13 @@ import { operation, type State } from "./State.ts"
 export const make = (state: State): AccountStore["Service"] => {
   const passwords = Passwords.make(Passwords.cheap)
   return AccountStore.of({
-    create: Effect.fn("AccountStore.create")(function*(login: string, password: Redacted.Redacted) {
+    create: Effect.fn("AccountStore.create")(function*(
+      login: string,
+      password: Redacted.Redacted,
+      { admin = false }: { readonly admin?: boolean } = {}
+    ) {
       const passwordHash = yield* passwords.hash(password)
-      const account = yield* operation(state, (now) => create(state, login, passwordHash, now))
+      const account = yield* operation(state, (now) => create(state, login, passwordHash, now, admin))
       return account ?? (yield* new LoginTaken({ login }))
     }),
     find: Effect.fn("AccountStore.find")((login) =>
@@ -56,9 +60,12 @@ export const make = (state: State): AccountStore["Service"] => {
     rightsOf: Effect.fn("AccountStore.rightsOf")((credentials) =>
       operation(state, () => {
         const standing = new Map<string, ReadonlySet<Right>>([
-          ...[...state.tokens.values()].map(({ token }) => [nameOfToken(token.id), new Set(token.rights)] as const),
+          ...[...state.tokens.values()].map(({ token }) => [
+            nameOfToken(token.id),
+            new Set(effectiveRights({ admin: state.accounts.get(token.accountId)?.account.admin === true }, token.rights))
+          ] as const),
           ...[...state.accounts.values()].map(({ account, passwordHash }) =>
-            [nameOfPassword(account.id, passwordHash), new Set(rights)] as const
+            [nameOfPassword(account.id, passwordHash), new Set(passwordRights(account))] as const
           )
         ])
         return new Map([...standing].filter(([credential]) => credentials.includes(credential)))
@@ -94,9 +101,9 @@ const refused = new StoreError({
 const holderOf = (state: State, login: string) =>
   [...state.accounts.values()].find(({ account }) => account.login === login)
 
-const create = (state: State, login: string, passwordHash: string, createdAt: number): Account | undefined => {
+const create = (state: State, login: string, passwordHash: string, createdAt: number, admin: boolean): Account | undefined => {
   if (holderOf(state, login) !== undefined) return undefined
-  const account: Account = { id: state.serial(), login, credits: 0, createdAt }
+  const account: Account = { id: state.serial(), login, credits: 0, createdAt, ...(admin && { admin: true }) }
   state.accounts.set(account.id, { account, passwordHash })
   return account
 }
@@ -107,13 +114,14 @@ const change = (state: State, login: string, changes: AccountChanges): boolean |
   const owner = [...state.accounts.values()].find(({ account }) => account.jid === (changes.jid ?? ""))
   if (owner !== undefined && owner !== holder) return undefined
   if (holder === undefined) return false
-  const { jid: oldJid, legacyItemNamespace: oldLegacy, ...rest } = holder.account
+  const { jid: oldJid, legacyItemNamespace: oldLegacy, admin: oldAdmin, ...rest } = holder.account
   const jid = changes.jid === undefined ? oldJid : changes.jid ?? undefined
   const legacyItemNamespace = changes.legacyItemNamespace ?? oldLegacy
   holder.account = {
     ...rest,
     ...(jid === undefined ? {} : { jid }),
-    ...(legacyItemNamespace === undefined ? {} : { legacyItemNamespace })
+    ...(legacyItemNamespace === undefined ? {} : { legacyItemNamespace }),
+    ...(changes.admin ?? oldAdmin === true ? { admin: true } : {})
   }
   return true
 }

@@ -91,6 +91,29 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.findByJid("nul\u0000"), Option.none())
     }))
 
+  it.effect("gives the right admin to the credentials of an operator's account, as long as it is one", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const made = yield* store.create(unique("op"), password, { admin: true })
+      assert.deepStrictEqual(yield* store.load(made.id), Option.some({ ...made, admin: true }))
+      const { secret } = yield* store.createToken({ accountId: made.id, name: "", rights: ["list", "admin"] })
+      const both = Effect.gen(function*() {
+        const callers = [yield* authenticate(made.login, password), yield* authenticate(made.login, secret)]
+        const names = callers.map((caller) => Option.getOrThrow(caller).credential)
+        const granted = yield* store.rightsOf(names)
+        const current = names.map((name) => [...granted.get(name) ?? []])
+        assert.deepStrictEqual(callers.map((caller) => [...Option.getOrThrow(caller).rights]), current)
+        return current
+      })
+      assert.deepStrictEqual(yield* both, [[...rights, "admin"], ["list", "admin"]])
+      assert.strictEqual(yield* store.update(made.login, { admin: false }), true)
+      assert.deepStrictEqual(yield* both, [[...rights], ["list"]])
+      assert.strictEqual(yield* store.update(made.login, { legacyItemNamespace: true }), true)
+      assert.deepStrictEqual(yield* both, [[...rights], ["list"]])
+      assert.strictEqual(yield* store.update(made.login, { admin: true }), true)
+      assert.deepStrictEqual(yield* both, [[...rights, "admin"], ["list", "admin"]])
+    }))
+
   it.effect("gives a JID to one account only, and changes nothing then", () =>
     Effect.gen(function*() {
       const store = yield* AccountStore

@@ -17,12 +17,16 @@ export class JidTaken extends Schema.TaggedError<JidTaken>()("JidTaken", { jid: 
 }
 
 export class AccountStore extends Context.Service<AccountStore, {
-  readonly create: (login: string, password: Redacted.Redacted) => Effect.Effect<Account, LoginTaken | StoreError>
+  readonly create: (
+    login: string,
+    password: Redacted.Redacted,
+    options?: { readonly admin?: boolean }
+  ) => Effect.Effect<Account, LoginTaken | StoreError>
   readonly find: (login: string) => Effect.Effect<Option.Option<Account>, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Account>, StoreError>
   /** The account with this alternative JID. */
   readonly findByJid: (jid: string) => Effect.Effect<Option.Option<Account>, StoreError>
-  /** False for an unknown login. */
+  /** False for an unknown login. An account that ends to be an operator's keeps no stored events of other accounts. */
   readonly update: (login: string, changes: AccountChanges) => Effect.Effect<boolean, JidTaken | StoreError>
   readonly list: Effect.Effect<ReadonlyArray<Account>, StoreError>
   /** False when there is no such login. */

@@ -3,8 +3,9 @@ import { SqlClient } from "effect/sql"
 import {
   type Account,
   type AccountChanges,
+  effectiveRights,
+  passwordRights,
   type Right,
-  rights,
   rightsFromBits,
   rightsToBits,
   type Token
@@ -32,11 +33,12 @@ interface AccountRow {
   readonly legacy_item_namespace: boolean | null
   readonly credits: number
   readonly created_at: number
+  readonly admin: boolean
 }
 
 /** Columns of an `AccountRow` from accounts `a`. */
 const accountSelect = `a.id, a.login, a.jid, a.legacy_item_namespace, a.credits::float8 as credits,
-  ${millis("a.created_at")} as created_at`
+  a.admin, ${millis("a.created_at")} as created_at`
 
 const accountOf = (row: AccountRow): Account => ({
   id: row.id,
@@ -44,7 +46,8 @@ const accountOf = (row: AccountRow): Account => ({
   ...(row.jid === null ? {} : { jid: row.jid }),
   ...(row.legacy_item_namespace === null ? {} : { legacyItemNamespace: row.legacy_item_namespace }),
   credits: row.credits,
-  createdAt: row.created_at
+  createdAt: row.created_at,
+  ...(row.admin && { admin: true })
 })
 
 interface TokenRow {
@@ -108,12 +111,12 @@ export const layerWith = (cost: Passwords.Cost) =>
 export const layer = layerWith(Passwords.interactive)
 
 const create = (sql: SqlClient.SqlClient, passwords: Passwords.Passwords) =>
-  Effect.fn("AccountStore.create")(function*(login: string, password: Redacted.Redacted) {
+  Effect.fn("AccountStore.create")(function*(login: string, password: Redacted.Redacted, { admin = false }: { readonly admin?: boolean } = {}) {
     const hash = yield* passwords.hash(password)
     const [row] = yield* run(sql.unsafe<AccountRow>(
-      `insert into accounts as a (login, password_hash, created_at) values ($1, $2, ${instant("$3::float8")})
+      `insert into accounts as a (login, password_hash, created_at, admin) values ($1, $2, ${instant("$3::float8")}, $4)
       on conflict (login) do nothing returning ${accountSelect}`,
-      [login, hash, yield* Clock.currentTimeMillis]
+      [login, hash, yield* Clock.currentTimeMillis, admin]
     ))
     return row === undefined ? yield* new LoginTaken({ login }) : accountOf(row)
   })
@@ -150,10 +153,10 @@ const update = (sql: SqlClient.SqlClient) =>
       `with wanted as (select id from accounts where login = $1 and id > 0),
       other as (select 1 from accounts where jid = $3 and id <> all (select id from wanted)),
       done as (update accounts set jid = case when $2::boolean then $3 else jid end,
-          legacy_item_namespace = coalesce($4::boolean, legacy_item_namespace)
+          legacy_item_namespace = coalesce($4::boolean, legacy_item_namespace), admin = coalesce($5::boolean, admin)
         where id in (select id from wanted) and not exists (select from other) returning id)
       select exists (select from done) as changed, exists (select from other) as taken`,
-      [legalText(login), changes.jid !== undefined, jid, changes.legacyItemNamespace ?? null]
+      [legalText(login), changes.jid !== undefined, jid, changes.legacyItemNamespace ?? null, changes.admin ?? null]
     ))
     if (jid !== null && row?.taken === true) return yield* new JidTaken({ jid })
     return row?.changed === true
@@ -189,18 +192,19 @@ const lookupSql = `
 
 const selectRights = (sql: SqlClient.SqlClient) =>
   Effect.fn("AccountStore.rightsOf")(function*(credentials: ReadonlyArray<string>) {
-    const rows = yield* run(sql.unsafe<{ id: number; granted: number | null; password: string | null }>(
-      `select id, rights as granted, null as password from tokens where id = any($1::int4[])
-      union all select id, null, password_hash from accounts where id = any($2::int4[])`,
+    const rows = yield* run(sql.unsafe<{ id: number; granted: number | null; password: string | null; admin: boolean }>(
+      `select t.id, t.rights as granted, null as password, a.admin from tokens t join accounts a on a.id = t.account_id
+        where t.id = any($1::int4[])
+      union all select id, null, password_hash, admin from accounts where id = any($2::int4[])`,
       [
         column.integers(idsOfCredentials(credentials, "token")),
         column.integers(idsOfCredentials(credentials, "account"))
       ]
     ))
-    return new Map(rows.map(({ granted, id, password }) =>
+    return new Map(rows.map(({ admin, granted, id, password }) =>
       password === null
-        ? [nameOfToken(id), new Set(rightsFromBits(granted ?? 0))] as const
-        : [nameOfPassword(id, password), new Set(rights)] as const
+        ? [nameOfToken(id), new Set(effectiveRights({ admin }, rightsFromBits(granted ?? 0)))] as const
+        : [nameOfPassword(id, password), new Set(passwordRights({ admin }))] as const
     ))
   })
 

@@ -1,6 +1,6 @@
 import { Clock, Effect, Option, Redacted } from "effect"
 import { createHash, createHmac, randomBytes } from "node:crypto"
-import { type Account, type Caller, type Right, rights } from "#domain/Account.ts"
+import { type Account, type Caller, effectiveRights, passwordRights, type Right } from "#domain/Account.ts"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import type { Passwords } from "./Passwords.ts"
@@ -60,11 +60,11 @@ export const idsOfCredentials = (names: ReadonlyArray<string>, kind: "token" | "
   })
 
 const ownerOf = ({ account, passwordHash }: LoginCredentials) =>
-  callerOf(account, rights, nameOfPassword(account.id, passwordHash))
+  callerOf(account, passwordRights(account), nameOfPassword(account.id, passwordHash))
 
 const callerOf = (account: Account, granted: ReadonlyArray<Right>, credential: string): Caller => ({
   account,
-  rights: new Set(granted),
+  rights: new Set(effectiveRights(account, granted)),
   credential
 })
 
