@@ -21,7 +21,9 @@ const createAccount = Command.make(
     login,
     password,
     admin: Flag.Boolean("admin").pipe(
-      Flag.withDescription("Make it an operator's account, with the events of all accounts. The first account always is one"),
+      Flag.withDescription(
+        "Make it an operator's account, with the events of all accounts. The first account always is one"
+      ),
       Flag.withDefault(false)
     )
   },

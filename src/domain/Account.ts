@@ -57,11 +57,14 @@ export const anonymous: Caller = {
 }
 
 /** The rights of a password. */
-export const passwordRights = ({ admin }: Pick<Account, "admin">): ReadonlyArray<Right> => admin === true ? tokenRights : rights
+export const passwordRights = ({ admin }: Pick<Account, "admin">): ReadonlyArray<Right> =>
+  admin === true ? tokenRights : rights
 
 /** The rights of a token while its account is as it is: an account that is no operator's any more has no token with `admin`. */
-export const effectiveRights = ({ admin }: Pick<Account, "admin">, granted: ReadonlyArray<Right>): ReadonlyArray<Right> =>
-  admin === true ? granted : granted.filter((right) => right !== "admin")
+export const effectiveRights = (
+  { admin }: Pick<Account, "admin">,
+  granted: ReadonlyArray<Right>
+): ReadonlyArray<Right> => admin === true ? granted : granted.filter((right) => right !== "admin")
 
 /** Rights as the bit set that is stored: bit i is `tokenRights[i]`. */
 export const rightsToBits = (granted: Iterable<Right>): number => {
@@ -70,7 +73,8 @@ export const rightsToBits = (granted: Iterable<Right>): number => {
   return bits
 }
 
-export const rightsFromBits = (bits: number): ReadonlyArray<Right> => tokenRights.filter((_, i) => (bits & (1 << i)) !== 0)
+export const rightsFromBits = (bits: number): ReadonlyArray<Right> =>
+  tokenRights.filter((_, i) => (bits & (1 << i)) !== 0)
 
 const loginPattern = /^[a-z0-9][a-z0-9._+-]{0,62}$/
 

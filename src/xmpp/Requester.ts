@@ -71,7 +71,11 @@ export const makeIdentify = Effect.gen(function*() {
     const sender = jid.local === undefined ? `${bare}/${account.value.id}` : bare
     if (!(yield* Cache.get(recentSenders, sender))) yield* Cache.invalidate(recentSenders, sender) // the next request tries again
     return {
-      caller: { account: account.value, rights: new Set(passwordRights(account.value)), credential: `jid:${account.value.id}` },
+      caller: {
+        account: account.value,
+        rights: new Set(passwordRights(account.value)),
+        credential: `jid:${account.value.id}`
+      },
       jid: bare,
       isDomain: jid.local === undefined
     } satisfies Requester

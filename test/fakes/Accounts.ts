@@ -1,5 +1,12 @@
 import { Effect, Option, type Redacted } from "effect"
-import { type Account, type AccountChanges, effectiveRights, passwordRights, type Right, type Token } from "#domain/Account.ts"
+import {
+  type Account,
+  type AccountChanges,
+  effectiveRights,
+  passwordRights,
+  type Right,
+  type Token
+} from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import {
@@ -60,10 +67,14 @@ export const make = (state: State): AccountStore["Service"] => {
     rightsOf: Effect.fn("AccountStore.rightsOf")((credentials) =>
       operation(state, () => {
         const standing = new Map<string, ReadonlySet<Right>>([
-          ...[...state.tokens.values()].map(({ token }) => [
-            nameOfToken(token.id),
-            new Set(effectiveRights({ admin: state.accounts.get(token.accountId)?.account.admin === true }, token.rights))
-          ] as const),
+          ...[...state.tokens.values()].map(({ token }) =>
+            [
+              nameOfToken(token.id),
+              new Set(
+                effectiveRights({ admin: state.accounts.get(token.accountId)?.account.admin === true }, token.rights)
+              )
+            ] as const
+          ),
           ...[...state.accounts.values()].map(({ account, passwordHash }) =>
             [nameOfPassword(account.id, passwordHash), new Set(passwordRights(account))] as const
           )
@@ -101,7 +112,13 @@ const refused = new StoreError({
 const holderOf = (state: State, login: string) =>
   [...state.accounts.values()].find(({ account }) => account.login === login)
 
-const create = (state: State, login: string, passwordHash: string, createdAt: number, admin: boolean): Account | undefined => {
+const create = (
+  state: State,
+  login: string,
+  passwordHash: string,
+  createdAt: number,
+  admin: boolean
+): Account | undefined => {
   if (holderOf(state, login) !== undefined) return undefined
   const account: Account = { id: state.serial(), login, credits: 0, createdAt, ...(admin && { admin: true }) }
   state.accounts.set(account.id, { account, passwordHash })

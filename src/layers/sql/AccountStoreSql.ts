@@ -111,15 +111,19 @@ export const layerWith = (cost: Passwords.Cost) =>
 export const layer = layerWith(Passwords.interactive)
 
 const create = (sql: SqlClient.SqlClient, passwords: Passwords.Passwords) =>
-  Effect.fn("AccountStore.create")(function*(login: string, password: Redacted.Redacted, { admin = false }: { readonly admin?: boolean } = {}) {
-    const hash = yield* passwords.hash(password)
-    const [row] = yield* run(sql.unsafe<AccountRow>(
-      `insert into accounts as a (login, password_hash, created_at, admin) values ($1, $2, ${instant("$3::float8")}, $4)
+  Effect.fn("AccountStore.create")(
+    function*(login: string, password: Redacted.Redacted, { admin = false }: { readonly admin?: boolean } = {}) {
+      const hash = yield* passwords.hash(password)
+      const [row] = yield* run(sql.unsafe<AccountRow>(
+        `insert into accounts as a (login, password_hash, created_at, admin) values ($1, $2, ${
+          instant("$3::float8")
+        }, $4)
       on conflict (login) do nothing returning ${accountSelect}`,
-      [login, hash, yield* Clock.currentTimeMillis, admin]
-    ))
-    return row === undefined ? yield* new LoginTaken({ login }) : accountOf(row)
-  })
+        [login, hash, yield* Clock.currentTimeMillis, admin]
+      ))
+      return row === undefined ? yield* new LoginTaken({ login }) : accountOf(row)
+    }
+  )
 
 const setPassword = (sql: SqlClient.SqlClient, passwords: Passwords.Passwords) =>
   Effect.fn("AccountStore.setPassword")(function*(login: string, password: Redacted.Redacted) {
