@@ -169,6 +169,7 @@ const rules: ReadonlyArray<Rule> = [
     ["stream", "websub"],
     ["websub", "stream"],
     ["websub", "api"],
+    ["management", "api"],
     ["api", "stream"],
     ["api", "websub"]
   ] as const).map(([room, sister]) => ({

@@ -2,7 +2,7 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { Redelivery, type UndeliveredPosition } from "#domain/ports/Redelivery.ts"
+import { type RecoveryStart, Redelivery, type UndeliveredPosition } from "#domain/ports/Redelivery.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import {
   at,
@@ -20,6 +20,7 @@ import {
 export const redeliverySuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("Redelivery", () => {
     listing(it)
+    recovering(it)
   })
 }
 
@@ -131,5 +132,61 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
         )
       assert.deepStrictEqual(yield* read(account.id), [[1, 2], undefined])
       assert.deepStrictEqual(yield* read((yield* newAccount).id), [[], undefined])
+    }))
+}
+
+const recovering = (it: Vitest.MethodsNonLive<Stores>) => {
+  /** Five notifications: 2 and 3 are dropped, 4 is postponed, 1 is delivered. */
+  const mixed = Effect.gen(function*() {
+    const outbox = yield* Outbox
+    const made = yield* queued(5)
+    const [first, second, third, fourth] = made.deliveries
+    if (first === undefined || second === undefined || third === undefined || fourth === undefined) return assert.fail()
+    yield* outbox.confirm(first.id)
+    yield* outbox.flush
+    yield* outbox.drop(second, failed)
+    yield* outbox.drop({ ...third, requestedWait: 5_000 }, failed)
+    yield* outbox.postpone({ ...fourth, requestedWait: 5_000 }, 90_000, failed)
+    return made
+  })
+
+  it.effect("lets dropped notifications wait anew, and makes the next attempt of a waiting one due", () =>
+    Effect.gen(function*() {
+      const redelivery = yield* Redelivery
+      const { deliveries, subscription: { id } } = yield* mixed
+      const [second, third, fourth, fifth] = deliveries.slice(1)
+      assert.deepStrictEqual(yield* at(60_000)(redelivery.recover(id, undefined, 100)), {
+        partition: 7,
+        recovered: 2,
+        lost: 0,
+        isFinished: true
+      })
+      const { deliveries: waiting } = yield* Outbox.use((outbox) => outbox.backlog(id, 10))
+      const again = { attempt: 0, dueAt: 60_000, waitsSince: 60_000 }
+      assert.deepStrictEqual<ReadonlyArray<object>>(waiting, [
+        { ...second, ...again },
+        { ...third, ...again },
+        { ...fourth, attempt: 1, dueAt: 60_000 },
+        { ...fifth }
+      ])
+    }))
+
+  it.effect("recovers from a sequence or a time on, the lowest first", () =>
+    Effect.gen(function*() {
+      const redelivery = yield* Redelivery
+      const { subscription: { id } } = yield* mixed
+      const recovered = (since: RecoveryStart | undefined, limit: number) =>
+        Effect.map(redelivery.recover(id, since, limit), (result) => [result?.recovered, result?.isFinished])
+      assert.deepStrictEqual(yield* recovered({ sequence: 4 }, 10), [0, true])
+      assert.deepStrictEqual(yield* recovered({ recordedAt: 3_001 }, 10), [0, true])
+      assert.deepStrictEqual(yield* recovered({ recordedAt: 2_000 }, 1), [1, false])
+      const dropped = (yield* redelivery.undelivered({ accountId: 0, limit: 1 })).items
+      assert.deepStrictEqual(dropped, [])
+      assert.deepStrictEqual(yield* recovered({ sequence: 3 }, 10), [1, true])
+    }))
+
+  it.effect("finds nothing of a removed subscription", () =>
+    Effect.gen(function*() {
+      assert.isUndefined(yield* Redelivery.use((redelivery) => redelivery.recover(987_654_321, undefined, 10)))
     }))
 }

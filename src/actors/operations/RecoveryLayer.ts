@@ -1,13 +1,27 @@
 import { Effect, Layer } from "effect"
+import { Partitions } from "#actors/cluster/Partitions.ts"
+import { countRecovered } from "#actors/runtime/Metrics.ts"
 import { Redelivery } from "#domain/ports/Redelivery.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import { makeAccountLimit } from "./AccountLimit.ts"
 import { makeFindSubscription, namesSubscription } from "./FindSubscription.ts"
-import { Recovery, type UndeliveredRequest } from "./Recovery.ts"
+import { type RecoverRequest, Recovery, type UndeliveredRequest } from "./Recovery.ts"
+import { refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
+
+/** Recoveries of one account. Each may cause an attempt at a broken callback. */
+const recoverLimit = { burst: 20, perMinute: 20 }
+
+/** Notifications that one recovery sends. One statement writes them, so that a later one does not overtake them. */
+const maxRecovered = 100_000
 
 export const layer = Layer.effect(
   Recovery,
   Effect.gen(function*() {
-    return Recovery.of({ undelivered: yield* makeUndelivered })
+    return Recovery.of({
+      undelivered: yield* makeUndelivered,
+      recover: yield* makeRecover
+    })
   })
 )
 
@@ -23,5 +37,30 @@ const makeUndelivered = Effect.gen(function*() {
       ...(subscription !== undefined && { subscriptionId: subscription.id }),
       ...(after !== undefined && { after })
     }))
+  })
+})
+
+/** `Recovery.recover`: dropped notifications wait again, and their owner reads them from the outbox. */
+const makeRecover = Effect.gen(function*() {
+  const partitions = yield* Partitions
+  const redelivery = yield* Redelivery
+  const findSubscription = yield* makeFindSubscription
+  const limit = makeAccountLimit("recoveries", recoverLimit)
+
+  const recover = Effect.fnUntraced(function*(subscription: Subscription, since: RecoverRequest["since"]) {
+    const recovered = yield* refuseStoreErrors(redelivery.recover(subscription.id, since, maxRecovered))
+    if (recovered !== undefined) yield* partitions.reloadSubscription(recovered.partition, subscription.id)
+    return recovered
+  }, Effect.uninterruptible)
+
+  return Effect.fn("Recovery.recover")(function*({ caller, since, ...name }: RecoverRequest) {
+    const subscription = yield* findSubscription(caller, name)
+    yield* limit(caller)
+    const recovered = yield* recover(subscription, since)
+    if (recovered === undefined) {
+      return yield* refuseNotSubscribed(`The subscription ${subscription.id} has ended meanwhile.`)
+    }
+    yield* countRecovered(recovered.recovered)
+    return { ...recovered, subscription }
   })
 })

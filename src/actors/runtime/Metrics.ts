@@ -22,6 +22,18 @@ export const countDelivery = countByOutcome(deliveryCounter, ["delivered", "ende
 /** Counts one fetch of a resource. */
 export const countPoll = countByOutcome(pollCounter, ["unchanged", "changed", "failed"])
 
+const redeliveryCounter = Metric.counter("windhover_redeliveries_total", {
+  description: "Notifications that a subscriber requested again, by kind: recovered (dropped before), resent, test"
+})
+
+const countRedelivery = (kind: string) => {
+  const counter = Metric.withAttributes(redeliveryCounter, { kind })
+  return (notifications: number) => Metric.update(counter, notifications)
+}
+
+/** Counts dropped notifications that wait again. */
+export const countRecovered = countRedelivery("recovered")
+
 export const actorCrashes = Metric.counter("windhover_actor_crashes_total", {
   description: "Runs of an actor that ended in a failure or defect"
 })

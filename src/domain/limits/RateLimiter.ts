@@ -30,10 +30,10 @@ export class RateLimiter {
     this.#fullAt = new BoundedMap(maxKeys)
   }
 
-  /** Milliseconds until the key has a use left, 0 when it has one now. */
-  waitMs(key: string, now: number): number {
-    const fullAt = this.#fullAt.get(key) ?? now
-    return Math.max(0, fullAt + this.#intervalMs - now - this.#burstMs)
+  /** Milliseconds until the key has `uses` left, which are at most a burst; 0 when it has them now. */
+  waitMs(key: string, now: number, uses = 1): number {
+    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now)
+    return Math.max(0, fullAt + uses * this.#intervalMs - now - this.#burstMs)
   }
 
   /** Counts one use and returns 0, or returns the milliseconds until the key has a use left. */

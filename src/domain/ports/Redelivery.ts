@@ -44,8 +44,31 @@ export interface UndeliveredPage {
   readonly next?: UndeliveredPosition
 }
 
+/** Begin of a recovery: a sequence, or the time at which notifications were recorded (epoch ms). Both are inclusive. */
+export type RecoveryStart = { readonly sequence: number } | { readonly recordedAt: number }
+
+export interface Recovered {
+  /** Partition of the subscription's resource. */
+  readonly partition: number
+  /** Dropped notifications that wait again. */
+  readonly recovered: number
+  /** Dropped notifications that are no longer stored; they stay dropped. */
+  readonly lost: number
+  /** False when more dropped notifications follow the recovered ones. */
+  readonly isFinished: boolean
+}
+
 /** Notifications that were not accepted, and those that are sent once more. */
 export class Redelivery extends Context.Service<Redelivery, {
   /** Waiting and dropped notifications of an account, in order of subscription and sequence. Reads a bounded number of subscriptions. */
   readonly undelivered: (query: UndeliveredQuery) => Effect.Effect<UndeliveredPage, StoreError>
+  /**
+   * Lets dropped notifications of a subscription wait again, the lowest sequences first and at most `limit`, in one transaction. Sequences
+   * and ids stay. The next attempt of a waiting notification is due now. Undefined for a removed subscription.
+   */
+  readonly recover: (
+    subscriptionId: number,
+    since: RecoveryStart | undefined,
+    limit: number
+  ) => Effect.Effect<Recovered | undefined, StoreError>
 }>()("windhover/domain/ports/Redelivery") {}

@@ -61,6 +61,19 @@ export const subscriptionName = {
   callback: optional(text(maxCallbackLength, "Callback of the subscription, with `topic`.", "a URL"))
 }
 
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+
+/** A sequence of the subscription, or a time. */
+export const since = optional(
+  Schema.Union([
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
+    Schema.String.check(Schema.isPattern(timePattern), Schema.makeFilter((text) => !Number.isNaN(Date.parse(text))))
+  ]).annotate({
+    description: "The first sequence, or the time since which notifications were recorded.",
+    expected: "a sequence from 1 on, or a time such as 2026-01-31T09:30:00Z"
+  })
+)
+
 export const time = Schema.String.annotate({ format: "date-time", description: "UTC, as in RFC 3339." })
 
 /** Formats epoch ms as `time`. */

@@ -68,4 +68,34 @@ const undeliveredJson = (item: UndeliveredNotification) => ({
   recoverable: item.recordedAt !== undefined
 })
 
-export const recoveryRoutes: ReadonlyArray<ManagementRoute<Recovery>> = [undelivered]
+const recover = makeRoute({
+  method: "POST",
+  path: "/api/recover",
+  right: "retrieve",
+  group,
+  summary: "Sends the dropped notifications of a subscription, in order, with the same sequences and ids",
+  input: Schema.Struct({ ...Field.subscriptionName, since: Field.since }),
+  output: Schema.Struct({
+    subscription: Schema.Int,
+    state: Schema.Literals(["pending", "active", "paused"]).annotate({
+      description: "Nothing is sent to a paused subscription before its resume."
+    }),
+    recovered: Schema.Int.annotate({ description: "Notifications that wait to be sent again." }),
+    lost: Schema.Int.annotate({ description: "Dropped notifications that are no longer stored." }),
+    more: Schema.Boolean.annotate({ description: "True: more than 100,000 were dropped; recover again." })
+  }),
+  run: Effect.fnUntraced(function*({ since, ...name }, { caller }) {
+    const { isFinished, lost, recovered, subscription } = yield* Recovery.use((recovery) =>
+      recovery.recover({
+        caller,
+        ...name,
+        ...(since !== undefined && {
+          since: typeof since === "number" ? { sequence: since } : { recordedAt: Date.parse(since) }
+        })
+      })
+    )
+    return { subscription: subscription.id, state: subscription.state, recovered, lost, more: !isFinished }
+  })
+})
+
+export const recoveryRoutes: ReadonlyArray<ManagementRoute<Recovery>> = [undelivered, recover]

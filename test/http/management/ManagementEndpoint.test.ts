@@ -82,6 +82,93 @@ describe("ManagementEndpoint", () => {
       assert.strictEqual(answers[4][0].headers.get("www-authenticate"), `Basic realm="Windhover", charset="UTF-8"`)
     }))
 
+  it.effect("takes a POST as one JSON object", () =>
+    Effect.gen(function*() {
+      const api = yield* makeApi({})
+      const json = { ...basic(), "content-type": "application/json" }
+      const post = (body: string, headers: Record<string, string> = json, query = "") =>
+        Effect.map(api(`/api/recover${query}`, { method: "POST", body, headers }), ({ body, status }) => {
+          const { error } = JSON.parse(body)
+          return [status, error.code, error.message]
+        })
+      const known = "known are subscription, topic, callback, since"
+      const cases = [
+        [yield* post("{"), 400, "malformed", `The body is not valid JSON: it starts with "{".`],
+        [yield* post("[1]"), 400, "malformed", `The body has to be a JSON object of parameters; received "[1]".`],
+        [
+          yield* post("a=b", { ...basic(), "content-type": "application/x-www-form-urlencoded" }),
+          415,
+          "unsupported_body",
+          `The body has the Content-Type "application/x-www-form-urlencoded"; send a JSON object as application/json.`
+        ],
+        [
+          yield* post("{}", { ...json, "content-encoding": "gzip" }),
+          415,
+          "unsupported_body",
+          `The body has the Content-Encoding "gzip"; send it uncompressed.`
+        ],
+        [
+          yield* post("{}", json, "?subscription=1"),
+          422,
+          "invalid_parameter",
+          `"subscription" is in the query; POST takes its parameters as a JSON object in the body.`
+        ],
+        [
+          yield* post(`{"subscription":"7"}`),
+          422,
+          "invalid_parameter",
+          `subscription has to be a whole number from 1 on; received "7".`
+        ],
+        [
+          yield* post(`{"subscription":9007199254740993}`),
+          422,
+          "invalid_parameter",
+          `subscription has to be a whole number from 1 on; received "9007199254740993".`
+        ],
+        [
+          yield* post(`{"since":"yesterday"}`),
+          422,
+          "invalid_parameter",
+          `since has to be a sequence from 1 on, or a time such as 2026-01-31T09:30:00Z; received "yesterday".`
+        ],
+        [
+          yield* post(`{"since":0}`),
+          422,
+          "invalid_parameter",
+          "since has to be a sequence from 1 on, or a time such as 2026-01-31T09:30:00Z; received 0."
+        ],
+        [yield* post(`{"color":{"a":[]}}`), 422, "invalid_parameter", `There is no parameter "color" here; ${known}.`],
+        [
+          yield* post(`{"topic":"\\u0000"}`),
+          422,
+          "invalid_parameter",
+          "topic contains NUL or half of a surrogate pair; leave it out."
+        ],
+        [
+          yield* post(`{"topic":"\\ud800"}`),
+          422,
+          "invalid_parameter",
+          "topic contains NUL or half of a surrogate pair; leave it out."
+        ],
+        [
+          yield* post(`{"topic":"${"x".repeat(1_100_000)}"}`, { ...json, "content-length": "1100012" }),
+          413,
+          "too_large",
+          "The body of the request has more than 1048576 bytes; send less."
+        ]
+      ] as const
+      for (const [answer, ...expected] of cases) assert.deepStrictEqual(answer, expected)
+    }))
+
+  it.effect("sends nothing for a page of another site that uses stored credentials", () =>
+    Effect.gen(function*() {
+      const api = yield* makeApi({})
+      for (const origin of ["https://evil.example", "null"]) {
+        const answer = yield* api("/api/recover", { method: "POST", headers: { ...basic(), origin }, body: "{}" })
+        assert.deepStrictEqual([answer.status, JSON.parse(answer.body).error.code], [403, "cross_site"])
+      }
+    }))
+
   it.effect("accepts the parameter authorization, and a slash at the end", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({}, undefined, {}, undefined, empty)

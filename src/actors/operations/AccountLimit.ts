@@ -1,0 +1,29 @@
+import { Clock, Effect } from "effect"
+import type { Caller } from "#domain/Account.ts"
+import { type RateLimit, RateLimiter } from "#domain/limits/RateLimiter.ts"
+import { type Refusal, refuseThrottled } from "#domain/Refusal.ts"
+
+/** Maximum of accounts that a limiter remembers. */
+const maxAccounts = 10_000
+
+/**
+ * A rate limit per account. The limiter counts `uses`, at most a burst of them, or refuses the request with the seconds to wait.
+ *
+ * `what` names the uses in the sentence: "notifications are sent again".
+ */
+export const makeAccountLimit = (what: string, { burst, perMinute }: RateLimit) => {
+  const limiter = new RateLimiter({ burst, perMinute }, { maxKeys: maxAccounts, maxDebtMs: 0 })
+  return Effect.fnUntraced(function*({ account }: Caller, uses = 1): Effect.fn.Return<void, Refusal> {
+    const key = String(account.id)
+    const now = yield* Clock.currentTimeMillis
+    const waitMs = limiter.waitMs(key, now, uses)
+    if (waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1000)
+      return yield* refuseThrottled(
+        `At most ${burst} ${what} at once for your account, and ${perMinute} a minute; try again in ${seconds} seconds.`,
+        seconds
+      )
+    }
+    for (let use = 0; use < uses; use++) limiter.use(key, now)
+  })
+}
