@@ -2,7 +2,8 @@ import {
   type Recovered,
   type RecoveryStart,
   Redelivery,
-  type UndeliveredNotification, type UndeliveredQuery
+  type UndeliveredNotification,
+  type UndeliveredQuery
 } from "#domain/ports/Redelivery.ts"
 import { operation, type State, type Subscriber } from "./State.ts"
 

@@ -131,7 +131,9 @@ describe("Recovery", () => {
       yield* watched("good")
       yield* subscribe("other")
       const recovery = yield* Recovery
-      for (let i = 0; i < 20; i++) yield* recovery.recover({ caller, topic: feed, callback: hook(i % 2 ? "good" : "other") })
+      for (let i = 0; i < 20; i++) {
+        yield* recovery.recover({ caller, topic: feed, callback: hook(i % 2 ? "good" : "other") })
+      }
       const { reason } = yield* Effect.flip(recovery.recover({ caller, ...name }))
       assert.deepStrictEqual([reason._tag, "retryAfter" in reason && reason.retryAfter], ["Throttled", 3])
       yield* TestClock.adjust("3 seconds")
