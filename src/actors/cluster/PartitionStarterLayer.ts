@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Random } from "effect"
 import { fetchSpacingMs } from "#domain/limits/HostPoliteness.ts"
 import { intervalBoundsOf } from "#domain/poll/PollingInterval.ts"
-import { type HostPause, HostPauses } from "#domain/ports/HostPauses.ts"
+import { HostPauses } from "#domain/ports/HostPauses.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { HostThrottle } from "#actors/limits/HostThrottle.ts"
 import { HubDirectory } from "#actors/resource/HubDirectory.ts"
@@ -66,7 +66,7 @@ const makeStartActors = Effect.gen(function*() {
     )
     const context: Resource.PartitionContext = {
       hostThrottle: throttle,
-      pauseHost: (pause) => pauseHost(hostPauses, partition, throttle, pause),
+      refuse: (refusal) => refuse(hostPauses, partition, throttle, refusal),
       hubDirectory,
       wakeResource: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
       deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery }),
@@ -94,20 +94,21 @@ const makeStartActors = Effect.gen(function*() {
   })
 })
 
-/** Pauses fetches from a host at once, and stores the pause for the next owner of the partition. */
-const pauseHost = (
+/** Delays a refused resource. Pauses its host at once where needed, and stores the pause for the next owner of the partition. */
+const refuse = (
   hostPauses: HostPauses["Service"],
   partition: number,
   throttle: HostThrottle,
-  pause: HostPause
+  { host, resourceId, since, until: asked }: Resource.HostRefusal
 ): Effect.Effect<void> => {
-  throttle.pause(pause.host, pause.since, pause.until)
+  const until = throttle.refuse(host, resourceId, since, asked)
+  if (until <= since) return Effect.void
   return Effect.catchTag(
-    hostPauses.save(partition, pause),
+    hostPauses.save(partition, { host, since, until }),
     "StoreError",
     ({ message }) =>
       Effect.logWarning("The pause of a host could not be stored; it ends with a restart.", message).pipe(
-        Effect.annotateLogs({ host: pause.host, partition })
+        Effect.annotateLogs({ host, partition })
       )
   )
 }

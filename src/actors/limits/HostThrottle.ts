@@ -1,3 +1,4 @@
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import { maxFetchBurst, maxFetchesPerHost } from "#domain/limits/HostPoliteness.ts"
 
 /** Maximum wait for the spacing, in ms. Fetches beyond that wait in the queue only. */
@@ -8,6 +9,18 @@ const probeSpacingMs = 60_000
 
 /** Retention of a postponed resource after the pause, in ms. */
 const postponedForMs = 3_600_000
+
+/** Longest pause of a host, in ms. */
+const maxPauseMs = 3_600_000
+
+/** Longest pause of a host after refusals of one resource alone, in ms. */
+const maxLonePauseMs = 60_000
+
+/** Time for which the refusals of one resource alone cause no second pause of the host, in ms. */
+const lonePauseSpacingMs = 3_600_000
+
+/** Maximum of remembered refused resources. */
+const maxRefused = 10_000
 
 /** Alarm of a queued resource, in ms: a call from the queue may be lost. */
 const queueCheckMs = 60_000
@@ -30,9 +43,13 @@ interface FetchedHost {
   reserved: Set<number>
   /** The next start time to reserve. */
   nextStartAt: number
+  /** The last refused resource; undefined before the first refusal. */
+  refusal: { readonly id: number; readonly until: number; readonly pausedAt: number } | undefined
   /** The pause that the server asked for; 0 without one. */
   pausedSince: number
   pausedUntil: number
+  /** One resource alone has caused the pause. */
+  isLonePause: boolean
   /** Resources that a pause has postponed and that were not fetched since. */
   postponed: Map<number, Postponement>
   /** The time of the next free probe. */
@@ -53,6 +70,8 @@ interface Postponement {
  */
 export class HostThrottle {
   readonly #hosts = new Map<string, FetchedHost>()
+  /** Refused resources, and the times for which their servers asked. */
+  readonly #refusedUntil = new BoundedMap<number, number>(maxRefused)
   #maxHosts = minHosts
   readonly #spacingMs: number
 
@@ -97,6 +116,27 @@ export class HostThrottle {
     return ids
   }
 
+  /**
+   * Delays a refused resource until the time that the server asked for, and pauses its host. Returns the end of the host's pause; `since`
+   * for none.
+   *
+   * Two refused resources pause their host until the earlier of their times. One resource alone, which may be refused for ever although the
+   * host serves all others, pauses the host for a minute at most, once an hour.
+   */
+  refuse(hostname: string, id: number, since: number, until: number): number {
+    this.#refusedUntil.set(id, until)
+    const host = this.#findHost(hostname, since)
+    const before = host.refusal
+    const isRepeated = before?.id === id && before.pausedAt + lonePauseSpacingMs > since
+    host.refusal = { id, until, pausedAt: isRepeated ? before.pausedAt : since }
+    if (isRepeated) return since
+    const agreed = before === undefined || before.id === id ? since : Math.min(before.until, since + maxPauseMs)
+    const pausedUntil = Math.min(until, Math.max(agreed, since + maxLonePauseMs))
+    this.pause(hostname, since, pausedUntil)
+    host.isLonePause = agreed <= since
+    return pausedUntil
+  }
+
   /** Pauses the fetches from a host. */
   pause(hostname: string, since: number, until: number): void {
     if (until <= since) return
@@ -104,20 +144,25 @@ export class HostThrottle {
     if (host.pausedUntil + postponedForMs <= since) host.postponed = noPostponements
     if (host.pausedUntil <= since) host.pausedSince = since
     host.pausedUntil = Math.max(host.pausedUntil, until)
+    host.isLonePause = false
   }
 
   /**
-   * Postpones `id`, due now, while its host is paused. Returns the time of its next try; undefined when the fetch may start now.
+   * Postpones `id`, due now, while its server or its host is to be left alone. Returns the time of its next try; undefined when the fetch may start now.
    *
    * A pause postpones due resources by its own length, so that not all fetches come at its end. One resource may cause pauses for ever
    * although the host would serve the other resources. Therefore a resource that has waited for the end of one pause probes the host in the next pause, one
    * resource a minute.
    */
   postponeIfPaused(hostname: string, id: number, now: number): number | undefined {
+    const refusedUntil = this.#refusedUntil.size === 0 ? undefined : this.#refusedUntil.get(id)
+    if (refusedUntil !== undefined && refusedUntil > now) return refusedUntil
     const host = this.#hosts.get(hostname)
     if (host === undefined || host.pausedUntil <= now) return undefined
     const afterPause = host.pausedUntil + now - host.pausedSince
     const postponed = host.postponed.get(id)
+    // No resource that waited for this short pause probes the host in a next, long pause.
+    if (host.isLonePause) return Math.max(afterPause, postponed?.at ?? 0)
     if (postponed === undefined) return postpone(host, id, { at: afterPause, isProbe: false })
     if (postponed.at > now) return postponed.at
     if (postponed.isProbe) return undefined
@@ -148,8 +193,10 @@ export class HostThrottle {
         queue: emptySet,
         reserved: emptySet,
         nextStartAt: 0,
+        refusal: undefined,
         pausedSince: 0,
         pausedUntil: 0,
+        isLonePause: false,
         postponed: noPostponements,
         nextProbeAt: 0
       }
@@ -167,8 +214,12 @@ export class HostThrottle {
   }
 }
 
-const isNeeded = ({ nextStartAt, pausedUntil, postponed, queue, running }: FetchedHost, now: number): boolean =>
-  running > 0 || queue.size > 0 || nextStartAt > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
+const isNeeded = (
+  { nextStartAt, pausedUntil, postponed, queue, refusal, running }: FetchedHost,
+  now: number
+): boolean =>
+  running > 0 || queue.size > 0 || nextStartAt > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now ||
+  refusal !== undefined && Math.max(refusal.until, refusal.pausedAt + lonePauseSpacingMs) > now
 
 const postpone = (host: FetchedHost, id: number, postponement: Postponement): number => {
   if (host.postponed === noPostponements) host.postponed = new Map()

@@ -4,7 +4,6 @@ import type { Self } from "#actors/runtime/Actor.ts"
 import type { Delivery, Document } from "#domain/delivery/Notification.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
-import type { HostPause } from "#domain/ports/HostPauses.ts"
 import type { HubDirectory } from "./HubDirectory.ts"
 
 export type Message =
@@ -64,11 +63,20 @@ export interface State {
   readonly waitingForRefetch: Array<Deferred.Deferred<boolean>>
 }
 
+/** An answer that asks Windhover to leave the host alone. Times are epoch ms. */
+export interface HostRefusal {
+  readonly resourceId: number
+  /** The host, or its key for the resources of strangers. */
+  readonly host: string
+  readonly since: number
+  readonly until: number
+}
+
 /** Services of the partition for its resources. */
 export interface PartitionContext {
   readonly hostThrottle: HostThrottle
-  /** Pauses fetches from a host. */
-  readonly pauseHost: (pause: HostPause) => Effect.Effect<void>
+  /** Delays a refused resource, and pauses its host where the refusal asks for that. */
+  readonly refuse: (refusal: HostRefusal) => Effect.Effect<void>
   /** Wakes a resource that waited for its host. */
   readonly wakeResource: (id: number) => Effect.Effect<void>
   readonly deliver: (delivery: Delivery) => Effect.Effect<void>

@@ -23,7 +23,7 @@ import {
 } from "#domain/poll/PollStep.ts"
 import { maxRankedEntries, pornRank } from "#domain/poll/PornRank.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
-import { hostPauseEnd } from "#domain/poll/RetryAfter.ts"
+import { refusalEnd } from "#domain/poll/RetryAfter.ts"
 import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { FeedReader, ReadOptions } from "#domain/ports/FeedReader.ts"
@@ -111,11 +111,11 @@ export const processResult = (
     return applyResult(services, state, finish(failFetch(resource, result.failure, at), undefined, at), context)
   }
   const answer = result.success
-  const until = hostPauseEnd(answer, at.now)
-  // After a redirect, the pause concerns the host of the final URL.
-  const pause = until === undefined || until <= at.now
+  const until = refusalEnd(answer, at.now)
+  // After a redirect, the refusal concerns the host of the final URL.
+  const refusal = until === undefined || until <= at.now
     ? undefined
-    : context.pauseHost({ host: pauseKeyOf(resource, answer), since: at.now, until })
+    : context.refuse({ resourceId: resource.id, host: pauseKeyOf(resource, answer), since: at.now, until })
   const step = interpretAnswer(resource, answer, at)
   if (step._tag === "Read" || step._tag === "Select") {
     const examined = Effect.flatMap(
@@ -132,7 +132,7 @@ export const processResult = (
   // Nothing of the body is stored, or an error page of at most 64 KiB.
   answer.returnRoom?.()
   const finished = finishPoll(services, state, step, answer, at, context)
-  return pause === undefined ? finished : Effect.andThen(finished, pause)
+  return refusal === undefined ? finished : Effect.andThen(finished, refusal)
 }
 
 /** The key of the pause that an answer asks for. */

@@ -1,12 +1,9 @@
 import { httpDate } from "#domain/HttpDate.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
-import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
+import { dayMs, minuteMs } from "#domain/Time.ts"
 
-/** Pause of a host that answers 429 or 403 without a time, in ms. */
-const defaultPauseMs = minuteMs
-
-/** Longest pause of a host after one answer, in ms. */
-const maxPauseMs = hourMs
+/** Delay of a resource after a 429 or 403 without a time, in ms. */
+const defaultDelayMs = minuteMs
 
 /**
  * The earliest time of the next fetch, epoch ms, at most a day from now.
@@ -34,15 +31,14 @@ export const parseRetryAfter = (value: string | undefined, now: number): number 
 }
 
 /**
- * The end (epoch ms) of a pause for the whole host, if the answer asks for one.
+ * The time (epoch ms) until which the resource is to be left alone, if the answer refuses the client; at most a day from now.
  *
  * A 429 means the client, and so does a 403 that names a limit. A 503 may mean one document, unless the server says when to come again.
  */
-export const hostPauseEnd = (answer: Fetched, now: number): number | undefined => {
-  if (!isOverloaded(answer)) return undefined
-  const until = retryTime(answer, now) ?? (answer.status === 503 ? undefined : now + defaultPauseMs)
-  return until === undefined ? undefined : Math.min(until, now + maxPauseMs)
-}
+export const refusalEnd = (answer: Fetched, now: number): number | undefined =>
+  isOverloaded(answer)
+    ? retryTime(answer, now) ?? (answer.status === 503 ? undefined : now + defaultDelayMs)
+    : undefined
 
 export const isOverloaded = ({ headers, status }: Fetched): boolean =>
   status === 429 || status === 503 || status === 403 && (headers["retry-after"] !== undefined || isLimitUsedUp(headers))

@@ -89,6 +89,25 @@ describe("HostThrottle", () => {
     assert.strictEqual(throttle.postponeIfPaused("a.example", 500, 10_000_000), 10_001_000)
   })
 
+  it("pauses a host for a minute after one refusal, and for the common time after refusals of two resources", () => {
+    const throttle = new HostThrottle(50)
+    const minute = 60_000
+    const refuse = (id: number, since: number, until: number) => throttle.refuse("a.example", id, since, until)
+    // the pause ends with a short time, and after a minute with a long one
+    assert.strictEqual(throttle.refuse("b.example", 9, 0, 10_000), 10_000)
+    assert.strictEqual(refuse(1, 0, 10 * minute), minute)
+    assert.strictEqual(refuse(1, 2 * minute, 20 * minute), 2 * minute)
+    assert.strictEqual(refuse(2, 3 * minute, 60 * minute), 20 * minute)
+    assert.strictEqual(refuse(3, 4 * minute, 5 * minute), 5 * minute)
+    // the earlier resource's time is over
+    assert.strictEqual(refuse(4, 10 * minute, 30 * minute), 11 * minute)
+    assert.strictEqual(refuse(4, 69 * minute, 90 * minute), 69 * minute)
+    assert.strictEqual(refuse(4, 70 * minute, 90 * minute), 71 * minute)
+    assert.strictEqual(throttle.postponeIfPaused("a.example", 4, 80 * minute), 90 * minute)
+    assert.strictEqual(throttle.postponeIfPaused("a.example", 4, 90 * minute), undefined)
+    assert.strictEqual(throttle.postponeIfPaused("a.example", 5, 80 * minute), undefined)
+  })
+
   it("serves the other resources although one causes pauses for ever: a postponed resource probes the host, one a minute", () => {
     const throttle = new HostThrottle(50)
     const minute = 60_000

@@ -303,24 +303,28 @@ describe("politeness", () => {
       assert.strictEqual(lines(web, "poll other").length, 2)
     }).pipe(Effect.provide(layerWith({ maxFetches: 3, maxResident: 0 }))))
 
-  it.effect("pauses all resources of an overloaded host for as long as the host asks", () =>
+  it.effect("pauses all resources of an overloaded host for as long as the host asks, from the second refused resource on", () =>
     Effect.gen(function*() {
       const web = yield* started
       let overloaded = true
-      web.serve(
-        "http://busy.example/0",
-        () => Effect.sync(() => overloaded ? statusOnly(429, { "retry-after": "600" }) : documentOf(["first"]))
-      )
+      for (const n of [0, 1, 2]) {
+        web.serve(
+          `http://busy.example/${n}`,
+          () => Effect.sync(() => overloaded ? statusOnly(429, { "retry-after": "600" }) : documentOf(["first"]))
+        )
+      }
       yield* subscribeAll("busy.example", 1)
       yield* TestClock.adjust("1 second")
       yield* subscribe("good", { topic: "http://busy.example/1" })
+      yield* subscribe("good", { topic: "http://busy.example/2" })
       yield* subscribe("good", { topic: "http://idle.example/1" })
       yield* TestClock.adjust("598 seconds")
       overloaded = false
-      assert.deepStrictEqual(lines(web, "busy.example/1"), [])
+      assert.deepStrictEqual(lines(web, "busy.example/1"), ["62s poll busy.example/1"])
+      assert.deepStrictEqual(lines(web, "busy.example/2"), [])
       assert.notDeepEqual(lines(web, "idle.example/1"), [])
       yield* TestClock.adjust("2 seconds")
-      assert.deepStrictEqual(lines(web, "poll busy.example/1"), ["602s poll busy.example/1"])
+      assert.deepStrictEqual(lines(web, "poll busy.example/2"), ["601s poll busy.example/2"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("runs no more concurrent fetches than the settings allow", () =>

@@ -7,7 +7,7 @@ import { failFetch } from "#domain/poll/PollFailure.ts"
 import { interpretAnswer } from "#domain/poll/PollOutcome.ts"
 import { requestOf } from "#domain/poll/PollRequest.ts"
 import { keepsBody, type PollContext, stateAfter } from "#domain/poll/PollStep.ts"
-import { hostPauseEnd } from "#domain/poll/RetryAfter.ts"
+import { refusalEnd } from "#domain/poll/RetryAfter.ts"
 import { type Fetched, FetchError } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
@@ -42,15 +42,15 @@ describe("Poll", () => {
     )
   })
 
-  const hour = 3_600
+  const day = 86_400
   it.each<[text: string, seconds: number | undefined]>([
     ["120", 120],
     [" 120 ", 120],
     ["0", 0],
     ["12.5", 13],
     ["0.2", 1],
-    ["9".repeat(30), hour],
-    ["1700000000", hour],
+    ["9".repeat(30), day],
+    ["1700000000", day],
     ["Thu, 01 Jan 1970 00:18:40 GMT", 120],
     ["Thu Jan  1 00:18:40 1970", 120],
     ["", undefined],
@@ -70,7 +70,7 @@ describe("Poll", () => {
       signature: 0n,
       finalUrl: ""
     }
-    const until = hostPauseEnd(answer, at.now)
+    const until = refusalEnd(answer, at.now)
     assert.strictEqual(until === undefined ? undefined : (until - at.now) / 1000, seconds)
   })
 
