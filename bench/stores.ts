@@ -11,6 +11,7 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
+import { make as makeSecretBox, SecretBox } from "#layers/sql/SecretBox.ts"
 import * as StoresSql from "#layers/sql/StoresSql.ts"
 
 const url = process.argv[2]
@@ -21,7 +22,10 @@ const concurrency = 256
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "windhover-bench-"))
 const database = url === undefined ? EmbeddedPostgres.layer({ directory }) : Postgres.layer({ url: Redacted.make(url) })
-const stores = StoresSql.layer.pipe(Layer.provideMerge(Layer.effectDiscard(migrate).pipe(Layer.provideMerge(database))))
+const stores = StoresSql.layer.pipe(
+  Layer.provide(Layer.succeed(SecretBox, makeSecretBox([new Uint8Array(32)]))),
+  Layer.provideMerge(Layer.effectDiscard(migrate).pipe(Layer.provideMerge(database)))
+)
 
 /** Creates resources with one subscription each, like the stores. */
 const createResources = Effect.fnUntraced(function*(accountId: number) {

@@ -24,6 +24,7 @@ import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as DocumentMemory from "#layers/DocumentMemory.ts"
 import * as LanguageDetectorCld3 from "#layers/LanguageDetectorCld3.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
+import * as EncryptionKeys from "#layers/sql/EncryptionKeys.ts"
 import * as StoresSql from "#layers/sql/StoresSql.ts"
 import * as FeedReaderWorker from "#layers/workers/FeedReaderWorker.ts"
 import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
@@ -60,6 +61,7 @@ export const layerOutbound = Layer.mergeAll(
 
 /** All stores over the database of the settings. */
 export const layerStores = StoresSql.layer.pipe(
+  Layer.provide(EncryptionKeys.layer),
   Layer.provide(Layer.effect(
     MaxResourceBytes,
     Effect.map(Settings, ({ maxResourceMegabytes }) => maxResourceMegabytes * 1024 * 1024)

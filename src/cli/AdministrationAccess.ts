@@ -7,6 +7,7 @@ import * as SettingsLayer from "#layers/Settings.ts"
 import * as AccountStoreSql from "#layers/sql/AccountStoreSql.ts"
 import * as DeliveryLogSql from "#layers/sql/DeliveryLogSql.ts"
 import * as HubSubscriptionStoreSql from "#layers/sql/HubSubscriptionStoreSql.ts"
+import { make as makeSecretBox, SecretBox } from "#layers/sql/SecretBox.ts"
 import * as PingsSql from "#layers/sql/PingsSql.ts"
 import type { Administration } from "./Administration.ts"
 import * as AdministrationLayer from "./AdministrationLayer.ts"
@@ -15,6 +16,7 @@ import * as AdministrationSocket from "./AdministrationSocket.ts"
 /** Opens the database in this process. */
 const layerDatabase = AdministrationLayer.layer.pipe(
   Layer.provide([AccountStoreSql.layer, DeliveryLogSql.layer, PingsSql.layer, HubSubscriptionStoreSql.layer]),
+  Layer.provide(Layer.succeed(SecretBox, makeSecretBox([]))), // administration reads and writes no secrets
   Layer.provide(Database.layer)
 )
 

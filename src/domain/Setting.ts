@@ -110,6 +110,29 @@ export const parsePublishers = (text: string): ReadonlyArray<Publisher> | Invali
     : new InvalidSetting("URL SECRET, URL SECRET … is needed, each secret of 16 characters or more")
 }
 
+/** A key of 32 bytes, in Base64 or in hex digits. */
+export const parseEncryptionKey = (text: string): Uint8Array | InvalidSetting =>
+  /^[0-9a-f]{64}$/i.test(text)
+    ? Buffer.from(text, "hex")
+    : /^[A-Za-z0-9+/]{43}=$/.test(text)
+    ? Buffer.from(text, "base64")
+    : new InvalidSetting("keys of 32 bytes in Base64 or hex are needed, such as the output of openssl rand -base64 32")
+
+const maxEncryptionKeys = 8
+
+/** Comma-separated keys. */
+export const parseEncryptionKeys = (
+  text: string
+): ReadonlyArray<Redacted.Redacted<Uint8Array>> | InvalidSetting => {
+  const keys: Array<Redacted.Redacted<Uint8Array>> = []
+  for (const part of text.split(",")) {
+    const key = parseEncryptionKey(part.trim())
+    if (key instanceof InvalidSetting) return key
+    keys.push(Redacted.make(key))
+  }
+  return keys.length <= maxEncryptionKeys ? keys : new InvalidSetting(`at most ${maxEncryptionKeys} keys are accepted`)
+}
+
 export const parseLogin = (text: string): string | InvalidSetting => {
   const problem = loginProblem(text)
   return problem === undefined ? text : new InvalidSetting(problem)

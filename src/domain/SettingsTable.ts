@@ -29,6 +29,15 @@ export const settingsTable = {
     defaultText: "the embedded database",
     isSecret: true
   }),
+  /** The first one encrypts, all decrypt. Empty: the key file of the data directory. */
+  encryptionKeys: Setting.make("WINDHOVER_ENCRYPTION_KEY", Setting.parseEncryptionKeys, {
+    meaning:
+      "Key of the secrets in the database: 32 bytes in Base64 or hex (openssl rand -base64 32). Runners of a cluster need the same key. "
+      + "To change it, put the new key in front of the old one, with a comma between.",
+    defaultValue: [],
+    defaultText: "a random one, made at the first start in encryption-key of the data directory",
+    isSecret: true
+  }),
   adminLogin: Setting.make("WINDHOVER_ADMIN_LOGIN", Setting.parseLogin, {
     meaning: "Login of the first account, created at the first start.",
     defaultValue: "admin"

@@ -34,6 +34,8 @@ export interface Subscription {
   /** The format comes from the `Accept` header of the client, and applies to feeds only. */
   readonly feedsOnly?: boolean
   readonly secret?: string
+  /** Why the stored secret cannot be decrypted. Deliveries fail meanwhile, because they would be unsigned. */
+  readonly unreadable?: string
   /** Undefined for SHA-1, which every subscriber knows, with SHA-256 beside it. */
   readonly signature?: SignatureMethod
   readonly face: Face

@@ -16,7 +16,10 @@ import * as ResourceStoreSql from "#layers/sql/ResourceStoreSql.ts"
 import * as RetentionSql from "#layers/sql/RetentionSql.ts"
 import * as SubscriptionStoreSql from "#layers/sql/SubscriptionStoreSql.ts"
 import * as HubSubscriptionStoreSql from "#layers/sql/HubSubscriptionStoreSql.ts"
+import { make, SecretBox } from "#layers/sql/SecretBox.ts"
 import * as WriteProbeSql from "#layers/sql/WriteProbeSql.ts"
+
+export const secretBox = make([new Uint8Array(32).fill(7)])
 
 /** The stores of the service, with cheap password hashes. */
 export const storesSql = Layer.mergeAll(
@@ -37,4 +40,4 @@ export const storesSql = Layer.mergeAll(
   HubSubscriptionStoreSql.layer,
   WriteProbeSql.layer,
   AccountStoreSql.layerWith(Passwords.cheap)
-)
+).pipe(Layer.provide(Layer.succeed(SecretBox, secretBox)))

@@ -68,6 +68,7 @@ export const layer = Layer.effect(
     const renderShared = renderOnce(settings)
 
     const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld, callback) {
+      if (subscription.unreadable !== undefined) return unreadable(subscription.unreadable)
       const rendered = renderShared(delivery.notification, subscription)
       const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isLeaseHeld)
       const outcome = yield* limiter.run(subscription.host, callback, posted).pipe(
@@ -98,6 +99,14 @@ const outcomeOf = (
   const attempt = describeFailedAttempt(answer, delivery, subscription, now)
   return { verdict, attempt, requestedWait: requestedWait(answer, now) }
 }
+
+/** Not sent: without its secret, the notification would be unsigned. */
+const unreadable = (reason: string) =>
+  failure("failed", {
+    code: 0,
+    message: `The stored secret of the subscription cannot be decrypted, so that nothing was sent. ${reason} `
+      + "Subscribe again with the secret, or restore the encryption key."
+  })
 
 const leaseLost = { verdict: "lease-lost" } as const
 

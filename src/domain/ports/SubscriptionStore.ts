@@ -7,7 +7,9 @@ import type { Topic } from "#domain/Topic.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** An unstored subscription, with its parsed topic and the partition of its resource, which may not exist yet. */
-export interface NewSubscription extends Omit<Subscription, "id" | "resourceId" | "topic" | "createdAt"> {
+export interface NewSubscription
+  extends Omit<Subscription, "id" | "resourceId" | "topic" | "unreadable" | "createdAt">
+{
   readonly topic: Topic
   readonly partition: number
   /** Period of a new resource until its first fetch, see `firstPeriod`. */

@@ -13,6 +13,7 @@ import { reasonOf } from "#domain/ports/Reason.ts"
  * * `TooOld` – the version of the server
  * * `Newer` – a newer Windhover has changed the schema
  * * `NoTrigrams` – the extension pg_trgm is missing
+ * * `Key` – the encryption keys do not fit the secrets in the database
  * * `Migration` – a migration failed and was rolled back
  */
 export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", {
@@ -26,6 +27,7 @@ export class DatabaseError extends Schema.TaggedError<DatabaseError>()("Database
     "TooOld",
     "Newer",
     "NoTrigrams",
+    "Key",
     "Migration"
   ]),
   cause: Schema.optionalKey(Schema.Defect())

@@ -1,26 +1,29 @@
-import { Clock, Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Option, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { HubCounts, HubReport, HubSubscription } from "#domain/websub/HubSubscription.ts"
 import { isLive } from "./Conditions.ts"
 import { retryConflicts, run } from "./Query.ts"
+import { type Box, SecretBox } from "./SecretBox.ts"
 import { decodeStrings } from "./StoredJson.ts"
 import { column, instant, legalText, millis } from "./Values.ts"
 
 export const layer = Layer.effect(
   HubSubscriptionStore,
-  SqlClient.SqlClient.useSync((sql) =>
-    HubSubscriptionStore.of({
-      find: find(sql),
-      byCallback: findByCallback(sql),
-      ofPartition: selectPartition(sql),
-      save: save(sql),
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const box = yield* SecretBox
+    return HubSubscriptionStore.of({
+      find: find(sql, box),
+      byCallback: findByCallback(sql, box),
+      ofPartition: selectPartition(sql, box),
+      save: save(sql, box),
       remove: remove(sql),
       addCounts: addCounts(sql),
       unreliableHubs: selectUnreliable(sql),
       hubs: Effect.fn("HubSubscriptionStore.hubs")((limit) => run(sql.unsafe<HubReport>(reportSql, [limit])))
     })
-  )
+  })
 )
 
 /** Stored numbers: append only. */
@@ -34,7 +37,7 @@ interface HubSubscriptionRow {
   readonly topic: string
   readonly state: number
   readonly callback: string | null
-  readonly secret: string | null
+  readonly secret: Uint8Array | null
   readonly lease: number | null
   readonly due: number | null
   readonly failures: number
@@ -47,7 +50,7 @@ const hubSubscriptionSelect =
   `h.resource_id::float8 as resource, h.partition, h.hubs, h.hub, h.topic, h.state, h.callback, h.secret,
     ${millis("h.lease_until")} as lease, ${millis("h.due_at")} as due, h.failures, h.reliable, h.problem, h.revision`
 
-const find = (sql: SqlClient.SqlClient) =>
+const find = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("HubSubscriptionStore.find")(function*(resourceId: number) {
     const now = yield* Clock.currentTimeMillis
     const rows = yield* run(sql.unsafe<HubSubscriptionRow & { readonly watched: boolean }>(
@@ -57,49 +60,51 @@ const find = (sql: SqlClient.SqlClient) =>
     ))
     return Option.map(
       Option.fromNullishOr(rows[0]),
-      (row) => ({ subscription: hubSubscriptionOf(row), watched: row.watched })
+      (row) => ({ subscription: hubSubscriptionOf(box)(row), watched: row.watched })
     )
   })
 
-const findByCallback = (sql: SqlClient.SqlClient) =>
+const findByCallback = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("HubSubscriptionStore.byCallback")(function*(callback: string) {
     const rows = yield* run(sql.unsafe<HubSubscriptionRow>(
       `select ${hubSubscriptionSelect} from hub_subscriptions h where h.callback = $1`,
       [callback]
     ))
-    return Option.map(Option.fromNullishOr(rows[0]), hubSubscriptionOf)
+    return Option.map(Option.fromNullishOr(rows[0]), hubSubscriptionOf(box))
   })
 
-const selectPartition = (sql: SqlClient.SqlClient) =>
+const selectPartition = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("HubSubscriptionStore.ofPartition")(function*(partition: number) {
     const rows = yield* run(sql.unsafe<HubSubscriptionRow>(
       `select ${hubSubscriptionSelect} from hub_subscriptions h where h.partition = $1::int2 order by h.resource_id`,
       [partition]
     ))
-    return rows.map(hubSubscriptionOf)
+    return rows.map(hubSubscriptionOf(box))
   })
 
-const save = (sql: SqlClient.SqlClient) =>
+const save = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("HubSubscriptionStore.save")(function*(subscription: HubSubscription) {
     const statement = subscription.revision === 0 ? insertSql : updateSql
-    const rows = yield* run(sql.unsafe(statement, parametersOf(subscription)))
+    const rows = yield* run(sql.unsafe(statement, parametersOf(box, subscription)))
     return rows.length > 0
   })
 
 const insertSql = `
   insert into hub_subscriptions (resource_id, partition, hubs, hub, topic, state, callback, secret, lease_until, due_at,
     failures, reliable, problem, revision)
-  values ($1::int8, $2::int2, $3, $4, $5, $6::int2, $7::text, $8::text, ${instant("$9::float8")},
+  values ($1::int8, $2::int2, $3, $4, $5, $6::int2, $7::text, $8::bytea, ${instant("$9::float8")},
   ${instant("$10::float8")}, $11::int4, $12::bool, $13::text, $14::int4 + 1)
   on conflict (resource_id) do nothing returning 1`
 
 const updateSql = `
   update hub_subscriptions set partition = $2::int2, hubs = $3, hub = $4, topic = $5, state = $6::int2, callback = $7::text,
-    secret = $8::text, lease_until = ${instant("$9::float8")}, due_at = ${instant("$10::float8")}, failures = $11::int4,
+    secret = $8::bytea, lease_until = ${instant("$9::float8")}, due_at = ${
+  instant("$10::float8")
+}, failures = $11::int4,
     reliable = $12::bool, problem = $13::text, revision = revision + 1
   where resource_id = $1::int8 and revision = $14::int4 returning 1`
 
-const parametersOf = (subscription: HubSubscription) => [
+const parametersOf = (box: Box, subscription: HubSubscription) => [
   BigInt(subscription.resourceId),
   subscription.partition,
   JSON.stringify(subscription.hubs),
@@ -107,7 +112,7 @@ const parametersOf = (subscription: HubSubscription) => [
   subscription.topic,
   hubStates.indexOf(subscription.state),
   subscription.callback ?? null,
-  subscription.secret ?? null,
+  subscription.secret === undefined ? null : box.seal(subscription.secret, purposeOf(subscription.resourceId)),
   subscription.leaseUntil ?? null,
   subscription.dueAt ?? null,
   subscription.failures,
@@ -116,7 +121,25 @@ const parametersOf = (subscription: HubSubscription) => [
   subscription.revision
 ]
 
-const hubSubscriptionOf = (row: HubSubscriptionRow): HubSubscription => ({
+export const purposeOf = (resourceId: number): string => JSON.stringify(["hub_subscriptions.secret", resourceId])
+
+/**
+ * A subscription whose secret cannot be decrypted counts as idle and due, because its pushes cannot be verified. The next step subscribes
+ * with a new secret.
+ */
+const hubSubscriptionOf = (box: Box) => (row: HubSubscriptionRow): HubSubscription => {
+  const subscription = withoutSecret(row)
+  if (row.secret === null) return subscription
+  return Result.match(box.open(row.secret, purposeOf(row.resource)), {
+    onSuccess: (secret) => ({ ...subscription, secret }),
+    onFailure: () => {
+      const { callback: _, dueAt: __, leaseUntil: ___, ...kept } = subscription
+      return { ...kept, state: "idle", reliable: false }
+    }
+  })
+}
+
+const withoutSecret = (row: HubSubscriptionRow): HubSubscription => ({
   resourceId: row.resource,
   partition: row.partition,
   hubs: decodeStrings(row.hubs),
@@ -124,7 +147,6 @@ const hubSubscriptionOf = (row: HubSubscriptionRow): HubSubscription => ({
   topic: row.topic,
   state: hubStates[row.state] ?? "idle",
   ...(row.callback === null ? {} : { callback: row.callback }),
-  ...(row.secret === null ? {} : { secret: row.secret }),
   ...(row.lease === null ? {} : { leaseUntil: row.lease }),
   ...(row.due === null ? {} : { dueAt: row.due }),
   failures: row.failures,

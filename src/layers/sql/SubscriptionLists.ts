@@ -5,6 +5,7 @@ import { matchAll, type Search } from "#domain/Search.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
 import { run } from "./Query.ts"
 import { profileOf, type ProfileRow, profileSelect, resourceTables } from "./ResourceRows.ts"
+import type { Box } from "./SecretBox.ts"
 import { subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
 import { type Likeness, searchesParts, searchSql } from "./SubscriptionSearch.ts"
 import { column } from "./Values.ts"
@@ -15,7 +16,7 @@ type ListSearch = Pick<ListQuery, "accountId" | "search">
 const maxFirstRead = 2_000
 
 /** The page of a list. A search selects the ids first, so that the statement joins only the rows of the page. */
-export const list = (sql: SqlClient.SqlClient) =>
+export const list = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.list")(
     function*({ accountId, byPage, counted = false, page, search }: ListQuery) {
       const offset = (page - 1) * byPage
@@ -24,17 +25,20 @@ export const list = (sql: SqlClient.SqlClient) =>
           selectListed(`account_id = $1::int4 order by id offset $2::int8 limit $3::int8`, counted),
           [accountId, BigInt(offset), BigInt(byPage)]
         ))
-        return { items: rows.map(listedOf), total: counted ? yield* count(sql, { accountId }, "exact") : undefined }
+        return {
+          items: rows.map(listedOf(box)),
+          total: counted ? yield* count(sql, { accountId }, "exact") : undefined
+        }
       }
       const query = { accountId, search }
       const { ids, likeness } = yield* selectPage(sql, query, offset, byPage)
       const rows = yield* run(sql.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted), [column.ids(ids)]))
-      return { items: rows.map(listedOf), total: counted ? yield* count(sql, query, likeness) : undefined }
+      return { items: rows.map(listedOf(box)), total: counted ? yield* count(sql, query, likeness) : undefined }
     }
   )
 
 /** Reads the oldest subscriptions first: these often show that more than `limit` resources match. Otherwise it reads all. */
-export const selectFeeds = (sql: SqlClient.SqlClient) =>
+export const selectFeeds = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.feeds")(function*(accountId: number, search: Search, limit: number) {
     const query = { accountId, search }
     const { likeness } = yield* selectPage(sql, query, 0, limit)
@@ -50,7 +54,7 @@ export const selectFeeds = (sql: SqlClient.SqlClient) =>
           parameters
         ).unprepared
       )
-      return rows.map(subscriptionOf)
+      return rows.map(subscriptionOf(box))
     })
     const first = yield* oldest(`limit ${maxFirstRead}`)
     return first.length < limit ? yield* oldest("") : first
@@ -115,11 +119,11 @@ const counts = `, ${bounceColumns("b")},
 
 const noCounts = ", null::int4 as bounces, null::float8 as waiting"
 
-const listedOf = (row: ListedRow): SubscriptionItem => {
+const listedOf = (box: Box) => (row: ListedRow): SubscriptionItem => {
   const { dropped, waiting } = row
   const bounces = bouncesOf(row)
   return {
-    subscription: subscriptionOf(row),
+    subscription: subscriptionOf(box)(row),
     resource: profileOf(row.resource, row),
     ...(waiting !== null && { deliveries: { waiting, dropped } }),
     ...(bounces !== undefined && { bounces })

@@ -1,4 +1,6 @@
+import { Result } from "effect"
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
+import type { Box } from "./SecretBox.ts"
 import { millis } from "./Values.ts"
 
 /** Stored numbers: append only. */
@@ -30,7 +32,7 @@ export interface SubscriptionRow {
   readonly endpoint: string
   readonly host: string
   readonly format: number | null
-  readonly secret: string | null
+  readonly secret: Uint8Array | null
   readonly signature: number | null
   readonly face: number
   readonly state: number
@@ -45,7 +47,26 @@ export const subscriptionSelect =
   u.channel, u.endpoint, u.host, u.format, u.secret, u.signature_method as signature, u.face, u.state,
   ${millis("u.lease_until")} as lease_until, ${millis("u.created_at")} as created_at, u.network`
 
-export const subscriptionOf = (row: SubscriptionRow): Subscription => {
+/** Sealed columns. */
+type SecretColumn = "secret"
+
+/** Purpose of a sealed column: bound to the account and the receiver, which no one can change in the row. */
+export const secretPurpose = (
+  column: SecretColumn,
+  { accountId, endpoint, face }: Pick<Subscription, "accountId" | "endpoint" | "face">
+): string => JSON.stringify([`subscriptions.${column}`, accountId, face, endpoint])
+
+/** A subscription whose secrets cannot be decrypted is `unreadable`. */
+export const subscriptionOf = (box: Box) => (row: SubscriptionRow): Subscription => {
+  const subscription = withoutSecrets(row)
+  if (row.secret === null) return subscription
+  return Result.match(box.open(row.secret, secretPurpose("secret", subscription)), {
+    onSuccess: (secret) => ({ ...subscription, secret }),
+    onFailure: ({ message }) => ({ ...subscription, unreadable: message })
+  })
+}
+
+const withoutSecrets = (row: SubscriptionRow): Subscription => {
   const signature = row.signature === null ? undefined : methods[row.signature]
   return {
     id: row.id,
@@ -56,7 +77,6 @@ export const subscriptionOf = (row: SubscriptionRow): Subscription => {
     endpoint: row.endpoint,
     host: row.host,
     ...(row.format === null ? {} : formats[row.format]),
-    ...(row.secret === null ? {} : { secret: row.secret }),
     ...(signature === undefined ? {} : { signature }),
     face: faces[row.face] ?? "api",
     state: states[row.state] ?? "paused",

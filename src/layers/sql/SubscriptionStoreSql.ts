@@ -2,10 +2,12 @@ import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { anonymous } from "#domain/Account.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { Subscription } from "#domain/Subscription.ts"
 import { batched } from "./Batched.ts"
 import { trialColumns, trialOf, type TrialRow } from "./BounceRows.ts"
 import { isLive } from "./Conditions.ts"
 import { run } from "./Query.ts"
+import { type Box, SecretBox } from "./SecretBox.ts"
 import { list, selectFeeds } from "./SubscriptionLists.ts"
 import { faces, subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
 import { discard, remove, removeExpired, removePending, subscribe } from "./SubscriptionWrites.ts"
@@ -13,22 +15,24 @@ import { column, urlKey } from "./Values.ts"
 
 export const layer = Layer.effect(
   SubscriptionStore,
-  SqlClient.SqlClient.useSync((sql) =>
-    SubscriptionStore.of({
-      subscribe: subscribe(sql),
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const box = yield* SecretBox
+    return SubscriptionStore.of({
+      subscribe: subscribe(sql, box),
       remove: remove(sql),
       discard: discard(sql),
       removePending: removePending(sql),
       removeExpired: removeExpired(sql),
       countOnSite: countOnSite(sql),
       countInNetwork: countInNetwork(sql),
-      find: find(sql),
-      load: makeLoad(sql),
-      findByTopic: findByTopic(sql),
-      feeds: selectFeeds(sql),
-      list: list(sql)
+      find: find(sql, box),
+      load: makeLoad(sql, box),
+      findByTopic: findByTopic(sql, box),
+      feeds: selectFeeds(sql, box),
+      list: list(sql, box)
     })
-  )
+  })
 )
 
 /** Reversed hosts of one site have the same beginning. In byte order "/" follows ".", so that both bounds enclose the site. */
@@ -60,7 +64,7 @@ const countInNetwork = (sql: SqlClient.SqlClient) =>
     return row?.count ?? 0
   })
 
-const find = (sql: SqlClient.SqlClient) =>
+const find = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.find")(function*(wanted: NewSubscription) {
     const rows = yield* run(sql.unsafe<SubscriptionRow>(
       `select ${subscriptionSelect} from subscriptions u join resources r on r.id = u.resource_id
@@ -68,10 +72,10 @@ const find = (sql: SqlClient.SqlClient) =>
         and u.account_id = $2::int4 and u.endpoint = $3 and u.face = $4::int2`,
       [wanted.topic.canonical, wanted.accountId, wanted.endpoint, faces.indexOf(wanted.face)]
     ))
-    return Option.map(Option.fromNullishOr(rows[0]), subscriptionOf)
+    return Option.map(Option.fromNullishOr(rows[0]), subscriptionOf(box))
   })
 
-const makeLoad = (sql: SqlClient.SqlClient) =>
+const makeLoad = (sql: SqlClient.SqlClient, box: Box) =>
   batched({
     spacingMs: 5,
     maxInputs: 1_000,
@@ -84,14 +88,32 @@ const makeLoad = (sql: SqlClient.SqlClient) =>
       const byId = new Map(
         rows.map((row) => {
           const trial = trialOf(row)
-          return [row.id, trial === undefined ? subscriptionOf(row) : { ...subscriptionOf(row), trial }]
+          const subscription = subscriptionOf(box)(row)
+          return [row.id, trial === undefined ? subscription : { ...subscription, trial }]
         })
       )
+      yield* logUnreadable([...byId.values()])
       return ids.map((id) => Option.fromNullishOr(byId.get(id)))
     })
   })
 
-const findByTopic = (sql: SqlClient.SqlClient) =>
+/** Subscriptions that one record names, at most. */
+const maxNamed = 10
+
+/** One record per batch, because a lost key concerns all secrets together. */
+const logUnreadable = Effect.fnUntraced(function*(subscriptions: ReadonlyArray<Subscription>) {
+  const unreadable = subscriptions.filter((subscription) => subscription.unreadable !== undefined)
+  if (unreadable.length === 0) return
+  yield* Effect.logError("Stored secrets of subscriptions cannot be decrypted; their deliveries fail.").pipe(
+    Effect.annotateLogs({
+      count: unreadable.length,
+      subscriptions: unreadable.slice(0, maxNamed).map(({ id }) => id).join(", "),
+      reason: unreadable[0]?.unreadable
+    })
+  )
+})
+
+const findByTopic = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.findByTopic")(function*(accountId: number, url: string) {
     if (url.includes("\u0000")) return [] // the server would reject the statement
     const rows = yield* run(sql.unsafe<SubscriptionRow>(
@@ -99,5 +121,5 @@ const findByTopic = (sql: SqlClient.SqlClient) =>
       where r.key = ${urlKey("$1")} and r.url = $1 and u.account_id = $2::int4 order by u.id`,
       [url, accountId]
     ))
-    return rows.map(subscriptionOf)
+    return rows.map(subscriptionOf(box))
   })

@@ -5,25 +5,27 @@ import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriodSeconds } from "#domain/poll/Resource.ts"
 import { run } from "./Query.ts"
 import { resourceOf, type ResourceRow, selectResources } from "./ResourceRows.ts"
+import type { Box } from "./SecretBox.ts"
 import {
   channels,
   faces,
   formatCode,
   methods,
+  secretPurpose,
   states,
   subscriptionOf,
   type SubscriptionRow,
   subscriptionSelect
 } from "./SubscriptionRows.ts"
 import { markWatched, settleUnwatched, unmarkWatched } from "./UnwatchedResources.ts"
-import { column, instant, legalText, padValues, urlKey } from "./Values.ts"
+import { column, instant, padValues, urlKey } from "./Values.ts"
 
-export const subscribe = (sql: SqlClient.SqlClient) =>
+export const subscribe = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.subscribe")(function*(wanted: NewSubscription) {
     const now = yield* Clock.currentTimeMillis
     const { resource, row } = yield* run(sql.withTransaction(Effect.gen(function*() {
       const resourceId = yield* createResource(sql, wanted, now)
-      const row = yield* upsert(sql, wanted, resourceId, now)
+      const row = yield* upsert(sql, box, wanted, resourceId, now)
       if (wanted.state === "active") yield* markWatched(sql, resourceId)
       if (row?.created === false && wanted.channel === "xmpp") yield* forgetBounces(sql, row.id)
       return { row, resource: yield* selectResource(sql, resourceId, now) }
@@ -33,7 +35,7 @@ export const subscribe = (sql: SqlClient.SqlClient) =>
         reason: { _tag: "Defect", message: "A subscription was written and is not there." }
       })
     }
-    return { subscription: subscriptionOf(row), resource: resourceOf(resource), created: row.created }
+    return { subscription: subscriptionOf(box)(row), resource: resourceOf(resource), created: row.created }
   })
 
 /** Locks the resource against its deletion, and returns its id. */
@@ -65,7 +67,7 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
 
 const upsertSql = `
   insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method, network)
-  values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::text, $9::int2, $10::int2,
+  values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::bytea, $9::int2, $10::int2,
   ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2, $14::text)
   on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
     host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method,
@@ -74,7 +76,7 @@ const upsertSql = `
   returning ${subscriptionSelect}, (xmax = 0) as created`
 
 const upsert = Effect.fnUntraced(
-  function*(sql: SqlClient.SqlClient, wanted: NewSubscription, resourceId: number, now: number) {
+  function*(sql: SqlClient.SqlClient, box: Box, wanted: NewSubscription, resourceId: number, now: number) {
     const [row] = yield* sql.unsafe<SubscriptionRow & { readonly created: boolean }>(upsertSql, [
       wanted.accountId,
       BigInt(resourceId),
@@ -83,7 +85,7 @@ const upsert = Effect.fnUntraced(
       wanted.endpoint,
       wanted.host,
       formatCode(wanted),
-      wanted.secret === undefined ? null : legalText(wanted.secret),
+      wanted.secret === undefined ? null : box.seal(wanted.secret, secretPurpose("secret", wanted)),
       faces.indexOf(wanted.face),
       states.indexOf(wanted.state),
       wanted.leaseUntil ?? null,

@@ -1,4 +1,4 @@
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Result } from "effect"
 import type { SqlClient } from "effect/sql"
 import { allocate, type InFlight, maxOrderedTurns, pacedAt, ratesOf, windowKeys } from "#domain/limits/FairTurns.ts"
 import { addRequest, type SlidingWindow } from "#domain/limits/SlidingWindow.ts"
@@ -11,6 +11,7 @@ import {
   type VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import { retryConflicts, run } from "./Query.ts"
+import type { Box } from "./SecretBox.ts"
 import { decodeVerification } from "./StoredJson.ts"
 import { column, instant } from "./Values.ts"
 
@@ -19,7 +20,8 @@ interface DueRow {
   readonly network: string
   readonly site: string
   readonly target: string
-  readonly request: string
+  readonly key: Uint8Array
+  readonly request: Uint8Array
 }
 
 interface InFlightRow {
@@ -33,6 +35,10 @@ type Reserve = VerificationQueue["Service"]["reserve"]
 
 /** Stored numbers: append only. */
 export const queues: ReadonlyArray<VerificationLane> = ["new", "confirmed", "api"]
+
+/** Binds a sealed request to its topic and callback, see `verifications.key`. */
+export const requestPurpose = (key: Uint8Array): string =>
+  JSON.stringify(["verifications.request", Buffer.from(key).toString("hex")])
 
 /** Due requests that one claim reads, the first ones of each network before the second ones. */
 const maxCandidates = 500
@@ -83,7 +89,7 @@ const dueSql = `
       where v.queue = $2::int2 and v.network = n.network and ${isDue} order by v.id desc limit $5::int4)
     ) d group by d.id order by turn limit ${maxCandidates}
   )
-  select id::float8 as id, network, site, target, request from verifications v
+  select id::float8 as id, network, site, target, key, request from verifications v
   where id = any(array(select id from picked)) and ${isDue} order by due_at, id for update skip locked`
 
 const selectInFlight = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, queue: number, now: number) {
@@ -102,40 +108,52 @@ const sumBy = (rows: ReadonlyArray<InFlightRow>, key: "network" | "target"): Rea
   return sums
 }
 
-const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, limit, perMinute }: Claim, now: number) {
-  const queue = queues.indexOf(lane)
-  const turnLimits = turnLimitsOf(lane)
-  const [oldest, newest] = turnLimits.ends === "both"
-    ? [maxOrderedTurns, maxOrderedTurns]
-    : [turnLimits.maxPerNetwork, 0]
-  const rows = yield* sql.unsafe<DueRow>(dueSql, [now, queue, now + maxVerificationDelayMs, oldest, newest])
-  if (rows.length === 0) return []
-  const inFlight = yield* selectInFlight(sql, queue, now)
-  const windowOf = perMinute === undefined
-    ? () => []
-    : yield* lockPacing(sql, rows.flatMap(windowKeys))
-  const limits = { limit, perMinute, ...turnLimits }
-  const { allowed, deferred, windows } = allocate(rows, windowOf, inFlight, now, limits)
-  yield* Effect.forEach(windows, ([key, requestedAt]) => savePacing(sql, key, requestedAt), { discard: true })
-  yield* sql.unsafe(
-    `update verifications v set due_at = ${instant("p.due")}, claimed = p.claimed
+const claimDue = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, box: Box, { lane, limit, perMinute }: Claim, now: number) {
+    const queue = queues.indexOf(lane)
+    const turnLimits = turnLimitsOf(lane)
+    const [oldest, newest] = turnLimits.ends === "both"
+      ? [maxOrderedTurns, maxOrderedTurns]
+      : [turnLimits.maxPerNetwork, 0]
+    const rows = yield* sql.unsafe<DueRow>(dueSql, [now, queue, now + maxVerificationDelayMs, oldest, newest])
+    if (rows.length === 0) return []
+    const inFlight = yield* selectInFlight(sql, queue, now)
+    const windowOf = perMinute === undefined
+      ? () => []
+      : yield* lockPacing(sql, rows.flatMap(windowKeys))
+    const limits = { limit, perMinute, ...turnLimits }
+    const { allowed, deferred, windows } = allocate(rows, windowOf, inFlight, now, limits)
+    yield* Effect.forEach(windows, ([key, requestedAt]) => savePacing(sql, key, requestedAt), { discard: true })
+    yield* sql.unsafe(
+      `update verifications v set due_at = ${instant("p.due")}, claimed = p.claimed
     from unnest($1::int8[], $2::float8[], $3::bool[]) p(id, due, claimed) where v.id = p.id`,
-    [
-      column.ids([...allowed.map(({ id }) => id), ...deferred.map(({ request }) => request.id)]),
-      column.numbers([...allowed.map(() => now + claimTimeMs), ...deferred.map(({ dueAt }) => dueAt)]),
-      column.booleans([...allowed.map(() => true), ...deferred.map(() => false)])
-    ]
-  )
-  return allowed.map(({ id, request }): ClaimedVerification => ({
-    id,
-    verification: decodeVerification(request)
-  }))
+      [
+        column.ids([...allowed.map(({ id }) => id), ...deferred.map(({ request }) => request.id)]),
+        column.numbers([...allowed.map(() => now + claimTimeMs), ...deferred.map(({ dueAt }) => dueAt)]),
+        column.booleans([...allowed.map(() => true), ...deferred.map(() => false)])
+      ]
+    )
+    const opened = allowed.map(({ id, key, request }) => ({ id, json: box.open(request, requestPurpose(key)) }))
+    yield* removeUnreadable(sql, opened.filter(({ json }) => Result.isFailure(json)).map(({ id }) => id))
+    return opened.flatMap(({ id, json }): ReadonlyArray<ClaimedVerification> =>
+      Result.isSuccess(json) ? [{ id, verification: decodeVerification(json.success) }] : []
+    )
+  }
+)
+
+/** Drops requests that cannot be decrypted: repetitions would fail as well, and hold up later requests for the same subscription. */
+const removeUnreadable = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, ids: ReadonlyArray<number>) {
+  if (ids.length === 0) return
+  yield* sql.unsafe(`delete from verifications where id = any($1::int8[])`, [column.ids(ids)])
+  yield* Effect.logError(
+    "Stored verification requests cannot be decrypted, and are dropped. Their subscribers have to subscribe again."
+  ).pipe(Effect.annotateLogs({ requests: ids.length }))
 })
 
-export const claim = (sql: SqlClient.SqlClient) =>
+export const claim = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("VerificationQueue.claim")(function*(options: Claim) {
     const now = yield* Clock.currentTimeMillis
-    return yield* run(retryConflicts(sql.withTransaction(claimDue(sql, options, now))))
+    return yield* run(retryConflicts(sql.withTransaction(claimDue(sql, box, options, now))))
   })
 
 export const reserve = (sql: SqlClient.SqlClient) =>

@@ -5,6 +5,15 @@
  * JSON is stored as `text`, because feeds contain U+0000, which `jsonb` rejects, and no query looks inside the JSON.
  * 64-bit fingerprints are stored as signed numbers (`BigInt.asIntN(64, …)`).
  */
+const encryption = [
+  // Keys that have sealed secrets of this database. See EncryptionKeys.
+  `create table encryption_keys (
+    id bytea primary key,
+    proof bytea not null,                       -- sealed constant
+    created_at timestamptz not null default now()
+  )`
+]
+
 const accounts = [
   `create table accounts (
     id integer generated always as identity primary key,
@@ -145,7 +154,7 @@ const subscriptions = [
     endpoint text not null,                     -- callback URL or bare JID
     host text not null,                         -- host of the callback, domain of the JID
     format smallint,                            -- 0 atom, 1 json, 2 atom for feeds only, 3 json for feeds only; null: Atom for feeds, raw bytes otherwise
-    secret text,
+    secret bytea,                               -- sealed, see SecretBox
     face smallint not null,                     -- 0 api, 1 hub
     state smallint not null,                    -- 0 pending, 1 active, 2 paused
     lease_until timestamptz,
@@ -291,7 +300,8 @@ const websub = [
     id bigint generated always as identity primary key,
     key bytea not null,                         -- SHA-256 of account, face, topic and endpoint
     site text not null,                         -- registrable domain of the callback, or account
-    request text not null,                      -- see VerificationQueue, JSON
+    request bytea not null,                     -- see VerificationQueue, JSON, sealed, see SecretBox
+    digest bytea not null,                      -- of the JSON under a key: finds repetitions
     due_at timestamptz not null,                -- a minute ahead while a runner sends the request
     queue smallint not null default 0,          -- 0 new subscriptions of the hub face, 1 existing ones, 2 accounts
     claimed boolean not null default false,     -- a runner sends the request, or crashed while sending
@@ -320,7 +330,7 @@ const websub = [
     topic text not null,                        -- URL of the resource at the hub
     state smallint not null,                    -- 0 idle, 1 asked, 2 active, 3 leaving
     callback text,                              -- last part of the callback's path; set together with the secret
-    secret text,
+    secret bytea,                               -- sealed, see SecretBox
     lease_until timestamptz,
     due_at timestamptz,                         -- of the next step; null: no step is due
     failures integer not null,
@@ -346,6 +356,7 @@ const websub = [
 
 export const statements: ReadonlyArray<string> = [
   `create extension if not exists pg_trgm`,
+  ...encryption,
   ...accounts,
   ...resources,
   ...subscriptions,
