@@ -19,7 +19,7 @@ import * as HubSubscriptionStoreSql from "#layers/sql/HubSubscriptionStoreSql.ts
 import { make, SecretBox } from "#layers/sql/SecretBox.ts"
 import * as WriteProbeSql from "#layers/sql/WriteProbeSql.ts"
 
-export const secretBox = make([new Uint8Array(32).fill(7)])
+const secretBox = make([new Uint8Array(32).fill(7)])
 
 /** The stores of the service, with cheap password hashes. */
 export const storesSql = Layer.mergeAll(

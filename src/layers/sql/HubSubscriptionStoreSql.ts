@@ -121,7 +121,7 @@ const parametersOf = (box: Box, subscription: HubSubscription) => [
   subscription.revision
 ]
 
-export const purposeOf = (resourceId: number): string => JSON.stringify(["hub_subscriptions.secret", resourceId])
+const purposeOf = (resourceId: number): string => JSON.stringify(["hub_subscriptions.secret", resourceId])
 
 /**
  * A subscription whose secret cannot be decrypted counts as idle and due, because its pushes cannot be verified. The next step subscribes

@@ -29,9 +29,6 @@ export interface Box {
 /** See `Box`. `EncryptionKeys` reads the keys. */
 export class SecretBox extends Context.Service<SecretBox, Box>()("windhover/layers/sql/SecretBox") {}
 
-/** Bytes of a key. */
-export const keyBytes = 32
-
 const cipher = "aes-256-gcm"
 
 /** First byte of a sealed secret. The id of the key, the nonce, the encrypted text and the tag follow. */
@@ -41,9 +38,6 @@ const idBytes = 4
 const nonceBytes = 12
 const tagBytes = 16
 const headBytes = 1 + idBytes + nonceBytes
-
-/** SQL expression: the key id of a sealed column, to compare with `Box.keyId`. */
-export const keyIdOf = (column: string): string => `substring(${column} from 2 for ${idBytes})`
 
 export const idOf = (key: Uint8Array): Buffer => derive(key, "key id").subarray(0, idBytes)
 
