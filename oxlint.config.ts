@@ -33,6 +33,9 @@ const behindPorts =
 const webOnly = "it neither knows its sister nor what is provided to it, and stores and fetches nothing itself"
 const outside = "it fills ports and knows nobody who uses them"
 
+const publishedAlone = "A package is published alone: it imports its own files, and its adapters of Node also node:*."
+const nodeAdapters = ["packages/receiver/src/{node,NodeListener,FileStore}.ts"]
+
 /** A folder that is not named here has the rule of the folder above it. */
 const rooms: { readonly [folder: string]: Room } = {
   "domain": { rooms: ["domain/**"], packages: domainPackages, reason: pure },
@@ -104,7 +107,7 @@ const rooms: { readonly [folder: string]: Room } = {
 }
 
 /** Names that `#` stands before: the rooms, and what is no room of the sources. */
-const aliases = ["domain", "actors", "http", "xmpp", "layers", "main", "scripts", "test"]
+const aliases = ["domain", "actors", "http", "xmpp", "layers", "main", "scripts", "packages", "test"]
 
 const never = { regex: "(^|/)\\.\\.(/|$)", message: "A room is left by name (`#domain/Topic.ts`), never by `../`." }
 
@@ -197,7 +200,7 @@ export default {
   plugins: ["eslint", "typescript", "unicorn", "oxc", "import", "vitest"],
   categories: { correctness: "error" },
   options: { reportUnusedDisableDirectives: "error" },
-  ignorePatterns: ["node_modules", "data", "coverage"],
+  ignorePatterns: ["node_modules", "data", "coverage", "packages/*/dist"],
   rules: {
     // Off: these call good code wrong.
     "no-control-regex": "off", // XML, headers and addresses are read by their control characters
@@ -289,8 +292,39 @@ export default {
               regex: "^(\\./|#main/)(domain|actors|http|xmpp|layers)/",
               message: "A room is entered by its own name (`#domain/Topic.ts`)."
             },
-            { group: ["#scripts/**", "#test/**"], message: "Nobody imports the tests, and no source a script." }
+            {
+              group: ["#scripts/**", "#packages/**", "#test/**"],
+              message: "Nobody imports the tests, and no source a script or a published package."
+            }
           ]
+        }]
+      }
+    },
+    {
+      // Published alone, for any runtime: files of the same package, and nothing that a runtime may lack.
+      files: ["packages/*/src/**"],
+      rules: {
+        "no-console": "off", // the program that uses a package may have no logger
+        "no-restricted-globals": [
+          "error",
+          "globalThis",
+          "process",
+          "Buffer",
+          "WebSocket",
+          "EventSource",
+          "setImmediate"
+        ],
+        "no-restricted-imports": ["error", {
+          patterns: [never, { group: ["**", "!./**", "!../**"], message: publishedAlone }]
+        }]
+      }
+    },
+    {
+      // The adapters of Node.
+      files: nodeAdapters,
+      rules: {
+        "no-restricted-imports": ["error", {
+          patterns: [never, { group: ["**", "!./**", "!../**", "!node:*", "!node:*/**"], message: publishedAlone }]
         }]
       }
     },

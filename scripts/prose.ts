@@ -24,14 +24,27 @@ const read = (names: ReadonlyArray<string>): Measured =>
     })
   )
 
+/** Published packages in TypeScript. */
+const packages = ["receiver"]
+
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
 const parts = [
-  { name: "sources", limits: limits.sources, measured: read(["src"]) },
+  {
+    name: "sources",
+    limits: limits.sources,
+    measured: read(["src", ...packages.map((name) => `packages/${name}/src`)])
+  },
   {
     name: "documents",
     limits: limits.documents,
-    measured: read(["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs"])
+    measured: read([
+      "README.md",
+      "CHANGELOG.md",
+      "CONTRIBUTING.md",
+      "docs",
+      ...packages.map((name) => `packages/${name}/README.md`)
+    ])
   }
 ]
 

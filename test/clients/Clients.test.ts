@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { withSettings } from "#scripts/Environment.ts"
 import { freePort } from "#scripts/FreePort.ts"
+import { available } from "#test/support/Available.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 import { startThirdPartyClient, type ThirdPartyClient } from "#test/support/ThirdPartyClient.ts"
 import { openFakeWeb } from "#test/support/FakeWeb.ts"
@@ -16,14 +17,6 @@ import { patience, start } from "#test/support/Service.ts"
 const run = promisify(execFile)
 const root = join(import.meta.dirname, "../..")
 const password = "end-to-end-token-0123456789"
-
-/** Checks an optional program: a developer gets a warning, but CI fails. */
-const available = (what: string, look: Promise<unknown>): Promise<boolean> =>
-  look.then(() => true, (error: unknown) => {
-    if (process.env["CI"] === "true") throw error
-    console.warn(`\n!! The tests with ${what} are SKIPPED: it cannot be had here.\n${String(error)}\n`)
-    return false
-  })
 
 /** Debian's Python, because another Python cannot import Debian's packages. */
 const python = "/usr/bin/python3"

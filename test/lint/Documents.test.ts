@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, "../..")
 
 /** The documents of the repository, without code blocks. */
 const documents = new Map(
-  [root, join(root, "docs"), join(root, "docs/decisions")].flatMap((folder) =>
+  ["", "docs", "docs/decisions", "packages/receiver"].map((folder) => join(root, folder)).flatMap((folder) =>
     readdirSync(folder).filter((name) => name.endsWith(".md")).map((name) => {
       const path = join(folder, name)
       return [path, readFileSync(path, "utf8").replace(/```.*?```/gs, "")] as const

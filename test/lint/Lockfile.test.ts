@@ -41,10 +41,12 @@ describe("the dependencies", () => {
     assert.deepStrictEqual(lacking, [])
   })
 
-  it("of the old client, in a package of its own, come from any registry too, and run nothing", () => {
-    const locked = Object.entries<Locked>(read("test/clients/superfeedr/package-lock.json").packages)
-    const wrong = locked.filter(([, { hasInstallScript, resolved }]) => hasInstallScript || resolved?.includes(":"))
-    assert.deepStrictEqual(wrong.map(([path]) => path), [])
-    assert.include(locked.map(([path]) => path), "node_modules/superfeedr")
+  it("of packages of their own come from any registry too, and run nothing", () => {
+    for (const [folder, name] of [["clients/superfeedr", "superfeedr"], ["packages/frameworks", "express"]]) {
+      const locked = Object.entries<Locked>(read(`test/${folder}/package-lock.json`).packages)
+      const wrong = locked.filter(([, { hasInstallScript, resolved }]) => hasInstallScript || resolved?.includes(":"))
+      assert.deepStrictEqual(wrong.map(([path]) => path), [])
+      assert.include(locked.map(([path]) => path), `node_modules/${name}`)
+    }
   })
 })

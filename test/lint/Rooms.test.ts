@@ -399,6 +399,27 @@ const rules: ReadonlyArray<Rule> = [
     says: "Nobody imports the tests",
     allowed: imports("#main/main.ts")
   },
+  ...["domain", "layers", "cli"].map((room) => ({
+    at: `src/${room}`,
+    rule: `${room} imports no published package`,
+    refused: imports("#packages/receiver/src/index.ts"),
+    says: room === "cli" ? "or a published package" : `${room} imports`,
+    allowed: imports("./Beside.ts")
+  })),
+  ...["#domain/Topic.ts", "effect", "node:crypto"].map((name) => ({
+    at: "packages/receiver/src",
+    rule: `a published package imports no ${name}`,
+    refused: imports(name),
+    says: "published alone",
+    allowed: imports("./Beside.ts")
+  })),
+  {
+    at: "packages/receiver/src",
+    rule: "a published package uses no global of Node",
+    refused: "export const home = process.env",
+    says: "process",
+    allowed: "export const get = fetch"
+  },
   {
     at: "bench",
     rule: "benchmarks import nothing of the tests",

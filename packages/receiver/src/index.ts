@@ -1,0 +1,11 @@
+/** Runs wherever fetch and Web Crypto exist. `@windhover/receiver/node` has Node's server, Express and a store in files. */
+export * from "./Feed.ts"
+export * from "./Gap.ts"
+export * from "./Intent.ts"
+export * from "./MemoryStore.ts"
+export * from "./Notification.ts"
+export * from "./Receiver.ts"
+export * from "./ReceiverError.ts"
+export * from "./Secrets.ts"
+export * from "./Store.ts"
+export { type VerifyOptions, verifyRequest } from "./VerifyRequest.ts"
