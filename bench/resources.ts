@@ -28,6 +28,7 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector, type Syntax } from "#domain/ports/Selector.ts"
+import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
@@ -200,6 +201,7 @@ const measureLateness = (hosts: ReadonlyArray<SimulatedHost>) =>
         Layer.mock(Outbox, { findStalled: () => Effect.succeed([]) }),
         Layer.mock(BounceStore, {}),
         Layer.mock(SubscriptionStore, {}),
+        Layer.mock(SubscriptionHealth, {}),
         Layer.mock(Deliverer, {}),
         Layer.mock(DeliveryLog, {}),
         Layer.mock(EntryStore, {}),

@@ -1,4 +1,5 @@
 import * as Setting from "./Setting.ts"
+import { retries } from "./delivery/Retry.ts"
 
 /**
  * All settings, in the order of `windhover settings`.
@@ -143,6 +144,11 @@ export const settingsTable = {
   maxDeliveries: Setting.make("WINDHOVER_MAX_DELIVERIES", Setting.parseInteger(1, 10_000), {
     meaning: "Maximum of concurrent deliveries.",
     defaultValue: 512
+  }),
+  retry: Setting.make("WINDHOVER_RETRY", Setting.parseOneOf(...retries), {
+    meaning:
+      "Retries of failed deliveries, for subscriptions without hub.retry on the API: short drops them after 30 s, days after 3 days.",
+    defaultValue: "days"
   }),
   /** Undefined = a quarter of the memory of the process. */
   documentMemoryMiB: Setting.makeOptional("WINDHOVER_DOCUMENT_MEMORY", Setting.parseInteger(64, 1_048_576), {

@@ -1,4 +1,5 @@
 import type { Trial } from "#domain/delivery/Bounce.ts"
+import type { Failing, Retry } from "#domain/delivery/Retry.ts"
 import type { ResourceKind } from "#domain/poll/Resource.ts"
 
 /** Format of notifications. Without a format, resources other than feeds are sent as their own bytes. */
@@ -10,7 +11,7 @@ export type Face = "api" | "hub"
 /** Channel of the notifications: a callback, a JID, or the null device (`{base_url}/dev/null`). */
 export type Channel = "webhook" | "xmpp" | "null"
 
-/** `pending`: the intent is not verified yet. `paused`: the receiver is unreachable, and only trials are sent. Ended subscriptions are deleted. */
+/** `pending`: the intent is not verified yet. `paused`: the receiver is unreachable, or the operator has paused it. Only trials are sent. Ended subscriptions are deleted. */
 export type SubscriptionState = "pending" | "active" | "paused"
 
 /** HMAC methods for subscribers to choose from; section 8.1 of WebSub. */
@@ -38,12 +39,16 @@ export interface Subscription {
   readonly unreadable?: string
   /** Undefined for SHA-1, which every subscriber knows, with SHA-256 beside it. */
   readonly signature?: SignatureMethod
+  /** The choice of the subscriber; undefined for the default of the face. */
+  readonly retry?: Retry
   readonly face: Face
   readonly state: SubscriptionState
   /** Network of the address at which the callback last agreed; on the hub face only. */
   readonly network?: string
   /** Only when loaded for deliveries. */
   readonly trial?: Trial
+  /** Absent while the last attempt has succeeded. */
+  readonly failing?: Failing
   /** End of a lease, epoch ms; the subscription counts as ended from then on. */
   readonly leaseUntil?: number
   readonly createdAt: number

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { keys } from "#domain/Search.ts"
+import { retries } from "#domain/delivery/Retry.ts"
 import { maxCallbackLength } from "#domain/Subscription.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
 import { maxJsonpNameLength } from "./Json.ts"
@@ -43,6 +44,12 @@ export const jsonpFunction = text(
 export const formatSchema = Schema.Literals(["json", "atom"]).annotate({
   description:
     "Format of feeds; the Accept header can request one too. Other resources keep their own bytes without this parameter."
+})
+
+export const retrySchema = Schema.Literals(retries).annotate({
+  description:
+    "Retries of failed notifications. short: after 5, 10 and 15 s, then dropped. days: after 5, 10, 15 s, 1, 5, 15 min, 1, 3, 6, 12 h, " +
+    "then every 12 h for up to 3 days. The API's default is the setting WINDHOVER_RETRY; the open hub's default doubles the waits for a day."
 })
 
 const verify = Schema.Literals(["sync", "async"]).annotate({

@@ -27,9 +27,18 @@ export const make = (state: State): Outbox["Service"] =>
       operation(state, () =>
         dropOlder(state, subscriptionId, before))
     ),
+    hold: Effect.fn("Outbox.hold")((subscriptionId, dueAt, waitMs) =>
+      operation(state, () => {
+        const queue = state.subscriptions.get(subscriptionId)?.queue ?? new Map<number, Queued>()
+        const [first] = waiting(queue)
+        const row = { dropped: false, ...queue.get(first?.id ?? 0) }
+        if (first !== undefined) {
+          queue.set(first.id, { ...row, delivery: { ...first, dueAt, requestedWait: waitMs } })
+        }
+      })
+    ),
     restartWaiting: Effect.fn("Outbox.restartWaiting")((subscriptionId, since) =>
-      operation(state, () =>
-        waitAnew(state, subscriptionId, since))
+      operation(state, () => waitAnew(state, subscriptionId, since))
     ),
     findStalled: Effect.fn("Outbox.findStalled")((partitions, before) =>
       operation(state, () => stalled(state, new Set(partitions), before))

@@ -13,6 +13,7 @@ import { Replays } from "#domain/ports/Replays.ts"
 import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
+import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { WriteProbe } from "#domain/ports/WriteProbe.ts"
@@ -31,6 +32,7 @@ import * as Verifications from "./Verifications.ts"
 import * as Resources from "./Resources.ts"
 import * as Retentions from "./Retention.ts"
 import * as State from "./State.ts"
+import * as Health from "./SubscriptionHealth.ts"
 import * as Subscriptions from "./Subscriptions.ts"
 import * as Upstreams from "./HubSubscriptions.ts"
 import * as WritingMemory from "./WriteProbe.ts"
@@ -56,6 +58,7 @@ export const layer: Layer.Layer<
   | HostPauses
   | NotificationLog
   | SubscriptionStore
+  | SubscriptionHealth
   | Outbox
   | BounceStore
   | DeliveryLog
@@ -76,6 +79,7 @@ export const layer: Layer.Layer<
     Context.add(HostPauses, HostPausesMemory.make(state)),
     Context.add(NotificationLog, Notifications.make(state)),
     Context.add(SubscriptionStore, Subscriptions.make(state)),
+    Context.add(SubscriptionHealth, Health.make(state)),
     Context.add(Outbox, Deliveries.make(state)),
     Context.add(BounceStore, Bounces.make(state)),
     Context.add(DeliveryLog, DeliveryLogMemory.make(state)),

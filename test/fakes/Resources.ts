@@ -95,10 +95,15 @@ const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Del
   state.notifications.set(id, told)
   told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })
   return subscribers.filter(({ subscription }) => isFor(subscription, news))
-    .map((subscriber) => queue(state, subscriber, notification, now))
+    .flatMap((subscriber) => queue(state, subscriber, notification, now))
 }
 
-const queue = (state: State, subscriber: Subscriber, notification: Notification, now: number): Delivery => {
+const queue = (
+  state: State,
+  subscriber: Subscriber,
+  notification: Notification,
+  now: number
+): ReadonlyArray<Delivery> => {
   const delivery: Delivery = {
     id: state.serial(),
     subscriptionId: subscriber.subscription.id,
@@ -109,9 +114,10 @@ const queue = (state: State, subscriber: Subscriber, notification: Notification,
     waitsSince: now,
     notification
   }
-  subscriber.queue.set(delivery.id, { delivery, dropped: false })
+  const dropped = subscriber.subscription.state === "paused"
+  subscriber.queue.set(delivery.id, { delivery, dropped })
   state.queueOf.set(delivery.id, delivery.subscriptionId)
-  return delivery
+  return dropped ? [] : [delivery]
 }
 
 const announceFirst = (state: State, resource: ResourceState, document: Document, now: number) => {
@@ -124,7 +130,7 @@ const announceFirst = (state: State, resource: ResourceState, document: Document
     news: { _tag: "Document", document }
   }
   return subscribersOf(state, resource.id, now).filter(({ subscription }) => subscription.face === "hub")
-    .map((subscriber) => queue(state, subscriber, notification, now))
+    .flatMap((subscriber) => queue(state, subscriber, notification, now))
 }
 
 /** The hub face passes documents on, and nothing else. */

@@ -42,11 +42,12 @@ const forget = ({ hubs, upstreams }: State, before: number, limit: number): numb
 const expire = (state: State, partition: number, before: number, limit: number): number => {
   const expired = [...state.subscriptions.values()]
     .filter((subscriber) => subscriber.partition === partition)
-    .flatMap(({ queue }) =>
-      [...queue.values()].flatMap(({ delivery, dropped }) =>
-        dropped && delivery.dueAt < before ? [{ queue, delivery }] : []
+    .flatMap(({ queue, subscription }) => {
+      const isPaused = subscription.state === "paused"
+      return [...queue.values()].flatMap(({ delivery, dropped }) =>
+        (dropped ? delivery.dueAt < before : isPaused && delivery.waitsSince < before) ? [{ queue, delivery }] : []
       )
-    )
+    })
     .toSorted((a, b) => a.delivery.dueAt - b.delivery.dueAt)
     .slice(0, limit)
   for (const { delivery, queue } of expired) {

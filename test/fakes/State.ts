@@ -132,7 +132,8 @@ export const make = (): State => {
 }
 
 export const isLive = (subscription: Subscription, now: number): boolean =>
-  subscription.state === "active" && (subscription.leaseUntil === undefined || subscription.leaseUntil > now)
+  (subscription.state === "active" || subscription.state === "paused" && subscription.channel === "webhook") &&
+  (subscription.leaseUntil === undefined || subscription.leaseUntil > now)
 
 /** What the SQL store does after a subscription has gone: the resource is marked, or goes as well. */
 export const settle = (state: State, resourceId: number, now: number): void => {

@@ -231,7 +231,7 @@ const create = (state: State, wanted: NewSubscription, now: number): number => {
 const subscriptionOf = (
   wanted: NewSubscription,
   resourceId: number,
-  kept: Pick<Subscription, "id" | "createdAt">
+  kept: Pick<Subscription, "id" | "createdAt"> & Partial<Pick<Subscription, "failing" | "state">>
 ): Subscription => ({
   id: kept.id,
   accountId: wanted.accountId,
@@ -244,8 +244,10 @@ const subscriptionOf = (
   ...(wanted.feedsOnly === true && { feedsOnly: true }),
   ...(wanted.secret !== undefined && { secret: wanted.secret }),
   ...(wanted.signature !== undefined && { signature: wanted.signature }),
+  ...(wanted.retry !== undefined && { retry: wanted.retry }),
   face: wanted.face,
   state: wanted.state,
+  ...(kept.failing !== undefined && kept.state !== "paused" && { failing: kept.failing }),
   ...(wanted.leaseUntil !== undefined && { leaseUntil: wanted.leaseUntil }),
   ...(wanted.network !== undefined && { network: wanted.network }),
   createdAt: kept.createdAt

@@ -134,7 +134,11 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       const add = (url: string, state: "active" | "paused" = "active") =>
         Effect.map(
           subscribe(
-            wantedBy(account.id, { topic: { given: url, canonical: url, host: new URL(url).hostname }, state })
+            wantedBy(account.id, {
+              topic: { given: url, canonical: url, host: new URL(url).hostname },
+              state,
+              channel: state === "paused" ? "xmpp" : "webhook"
+            })
           ),
           ({ resource }) => resource.id
         )
@@ -183,7 +187,7 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       const wanted = wantedBy(account.id)
       const { resource } = yield* subscribe(wanted)
       yield* subscribe({ ...wanted, endpoint: "https://b.example/", state: "pending" })
-      yield* subscribe({ ...wanted, endpoint: "https://c.example/", state: "paused" })
+      yield* subscribe({ ...wanted, endpoint: "ann@c.example", channel: "xmpp", state: "paused" })
       yield* subscribe({ ...wanted, endpoint: "https://d.example/", leaseUntil: 5_000 })
       const subscribers = (now: number) =>
         Effect.map(at(now)(store.load(resource.id)), (state) => Option.getOrThrow(state).subscribers)
@@ -230,7 +234,7 @@ const alarms = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const store = yield* SubscriptionStore
       const pending = yield* newSubscription({ partition: 15, state: "pending" })
-      const paused = yield* newSubscription({ partition: 15, state: "paused" })
+      const paused = yield* newSubscription({ partition: 15, channel: "xmpp", state: "paused" })
       const ended = yield* newSubscription({ partition: 15, leaseUntil: Date.now() - 1 })
       const left = yield* newSubscription({ partition: 15 })
       const ids = new Set([pending, paused, ended, left].map(({ resource }) => resource.id))

@@ -13,6 +13,7 @@ import { replaysSuite } from "#test/suites/Replays.ts"
 import { questionQueueSuite } from "./VerificationQueue.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { retentionSuite } from "#test/suites/Retention.ts"
+import { subscriptionHealthSuite } from "./SubscriptionHealth.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
 import { upstreamStoreSuite } from "./HubSubscriptionStore.ts"
 import { writingSuite } from "./WriteProbe.ts"
@@ -22,6 +23,7 @@ import type { Stores } from "#test/support/StoreFixture.ts"
 export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   resourceStoreSuite(it)
   entryStoreSuite(it)
+  subscriptionHealthSuite(it)
   subscriptionStoreSuite(it)
   eventLogSuite(it)
   hostPausesSuite(it)

@@ -33,7 +33,15 @@ export const layerWith = (settings: Partial<SettingsValues>) =>
     Layer.provideMerge(MemoryStores.layer),
     Layer.provide([layerOutbound, Version.layer]),
     Layer.provide(
-      Settings.layerValues({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl, publishers, ...settings })
+      Settings.layerValues({
+        port: 0,
+        host: "127.0.0.1",
+        allowPrivate: true,
+        baseUrl,
+        publishers,
+        retry: "short",
+        ...settings
+      })
     )
   )
 

@@ -215,8 +215,11 @@ export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>)
 
 export const layerRunner = layerSending(Senders.layer)
 
-/** The whole service between the faces and the outside, on `TestClock` and in memory, with these settings. */
+/** The whole service between the faces and the outside, on `TestClock` and in memory, with these settings and the short retries. */
 export const layerWith = (settings: Partial<SettingsValues>) =>
-  layerRunner.pipe(Layer.provideMerge(layerOutside), Layer.provideMerge(Settings.layerValues(settings)))
+  layerRunner.pipe(
+    Layer.provideMerge(layerOutside),
+    Layer.provideMerge(Settings.layerValues({ retry: "short", ...settings }))
+  )
 
 export const layer = layerWith({})

@@ -16,6 +16,7 @@ import type { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import type { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
@@ -36,6 +37,7 @@ export type Stores =
   | Redelivery
   | Replays
   | SubscriptionStore
+  | SubscriptionHealth
   | HubSubscriptionStore
   | WriteProbe
 

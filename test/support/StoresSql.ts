@@ -14,6 +14,7 @@ import * as RedeliverySql from "#layers/sql/RedeliverySql.ts"
 import * as ReplaysSql from "#layers/sql/ReplaysSql.ts"
 import * as ResourceStoreSql from "#layers/sql/ResourceStoreSql.ts"
 import * as RetentionSql from "#layers/sql/RetentionSql.ts"
+import * as SubscriptionHealthSql from "#layers/sql/SubscriptionHealthSql.ts"
 import * as SubscriptionStoreSql from "#layers/sql/SubscriptionStoreSql.ts"
 import * as HubSubscriptionStoreSql from "#layers/sql/HubSubscriptionStoreSql.ts"
 import { make, SecretBox } from "#layers/sql/SecretBox.ts"
@@ -29,6 +30,7 @@ export const storesSql = Layer.mergeAll(
   HostPausesSql.layer,
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
+  SubscriptionHealthSql.layer,
   OutboxSql.layer,
   BounceStoreSql.layer,
   DeliveryLogSql.layer,

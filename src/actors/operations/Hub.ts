@@ -13,6 +13,7 @@ import type { Status } from "#domain/poll/Status.ts"
 import type { Presence } from "./Presences.ts"
 import type { Listener } from "#actors/stream/Listeners.ts"
 import type { HubCallbacks } from "./HubCallbacks.ts"
+import type { Retry } from "#domain/delivery/Retry.ts"
 import type { Face, Format, SignatureMethod } from "#domain/Subscription.ts"
 
 export interface SubscribeRequest {
@@ -31,6 +32,8 @@ export interface SubscribeRequest {
   readonly leaseSeconds?: number
   /** Requested HMAC method; hub face. */
   readonly signature?: SignatureMethod
+  /** Requested retries; undefined for the default of the face. */
+  readonly retry?: Retry
   /**
    * For a page that advertises feeds, on the API face. True: subscribe to its first feed. False: subscribe to the page itself.
    * Undefined: refuse the request, and name the feeds.

@@ -186,7 +186,7 @@ const tokenOf = ({ verifyToken }: SubscribeRequest | UnsubscribeRequest) =>
   verifyToken === undefined ? {} : { verifyToken }
 
 const parse = Effect.fnUntraced(function*(
-  request: Pick<SubscribeRequest, "topic" | "secret" | "signature">,
+  request: Pick<SubscribeRequest, "topic" | "secret" | "signature" | "retry">,
   given: string
 ): Effect.fn.Return<NewSubscription, Refusal> {
   const topic = yield* Effect.fromResult(Topic.parse(request.topic))
@@ -201,6 +201,7 @@ const parse = Effect.fnUntraced(function*(
     host: callback.host,
     ...(request.secret === undefined ? {} : { secret: request.secret }),
     ...(request.signature === undefined ? {} : { signature: request.signature }),
+    ...(request.retry === undefined ? {} : { retry: request.retry }),
     face: "hub",
     state: "active"
   }

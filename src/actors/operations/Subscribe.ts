@@ -108,6 +108,7 @@ const makeParse = Effect.gen(function*() {
       ...(request.format === undefined ? {} : { format: request.format }),
       ...(request.feedsOnly === true && { feedsOnly: true }),
       ...(request.secret === undefined ? {} : { secret: request.secret }),
+      ...(request.retry === undefined ? {} : { retry: request.retry }),
       face: request.face,
       state: "active",
       ...(lease !== undefined && { leaseUntil: (yield* Clock.currentTimeMillis) + lease * 1000 })

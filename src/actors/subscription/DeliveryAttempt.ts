@@ -1,13 +1,15 @@
 import { Clock, Effect } from "effect"
-import { afterFailure, maxWaitingMs, needsSplit, retryFaceOf } from "#domain/delivery/Delivery.ts"
+import { needsSplit } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import { afterFailure, maxFailingMs, maxWaitingMs, scheduleAfter } from "#domain/delivery/Retry.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
+import { makeCallbackHealth } from "./CallbackHealth.ts"
 import type { DeliveryRetrySteps } from "./DeliveryRetry.ts"
 import { makeDeliveryTrial } from "./DeliveryTrial.ts"
-import { close, release, removeOlder, restartWaits } from "./DeliveryWindow.ts"
+import { close, forget, release, removeOlder, restartWaits } from "./DeliveryWindow.ts"
 import { endSubscription } from "./EndSubscription.ts"
 import { type Failure, type Sender, Senders } from "./Senders.ts"
 import type { State, SubscriptionContext } from "./Subscription.ts"
@@ -24,6 +26,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
   const subscriptions = yield* SubscriptionStore
   const senders = yield* Senders
   const trial = yield* makeDeliveryTrial
+  const health = yield* makeCallbackHealth
   const handleFailure = yield* makeHandleFailure(retry)
 
   const end = Effect.fnUntraced(function*(
@@ -48,6 +51,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
     switch (outcome.verdict) {
       case "delivered":
         state.hungNotifications = 0
+        if (state.failing !== undefined) yield* health.recordSuccess(state)
         if (state.subscription.trial !== undefined) yield* trial.start(state, delivery)
         yield* outbox.confirm(delivery.id)
         if (outcome.answer !== undefined) yield* log.recordDelivery(delivery, outcome.answer)
@@ -87,12 +91,14 @@ const pauseIfHanging = (state: State, now: number): void => {
 /** Postpones a failed delivery by its next wait, or drops the delivery when its schedule has ended. */
 const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
   const outbox = yield* Outbox
+  const health = yield* makeCallbackHealth
 
   /** Records the end of an outage only at the first failure afterwards, because most deliveries succeed and need no record. */
   const recordOutageEnd = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
     const { outageEndedAt, subscription, window } = state
     if (outageEndedAt === undefined) return delivery
     yield* whenAvailable(outbox.restartWaiting(subscription.id, outageEndedAt))
+    yield* health.recordOutageEnd(state, outageEndedAt)
     state.outageEndedAt = undefined
     restartWaits(window, outageEndedAt)
     return window.deliveries[0] ?? delivery
@@ -103,7 +109,7 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     const dropped = yield* whenAvailable(outbox.dropOlder(subscription.id, before))
     removeOlder(window, before)
     if (dropped > 0) {
-      yield* Effect.logWarning("Notifications are dropped untried: they waited for a day.").pipe(
+      yield* Effect.logWarning("Notifications are dropped untried, because they have waited for too long.").pipe(
         Effect.annotateLogs({ subscription: subscription.id, dropped })
       )
     }
@@ -115,22 +121,13 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     release(window)
   })
 
-  return Effect.fnUntraced(function*(state: State, tried: Delivery, { attempt: result, requestedWait }: Failure) {
-    if (needsSplit(tried, state.subscription, result.code)) return yield* split(state, tried, result)
-    const delivery = yield* recordOutageEnd(state, tried)
-    const { deliveries } = state.window
-    const now = yield* Clock.currentTimeMillis
-    const { waitsSince } = delivery
-    const failed = delivery.attempt + 1
-    const wait = retry.waitAfter(retryFaceOf(state.subscription, result.code), failed)
-    const next = afterFailure(wait === undefined ? undefined : Math.max(wait, requestedWait ?? 0), waitsSince, now)
-    if (next._tag === "Retry") {
-      const { requestedWait: _, ...others } = delivery
-      const postponed = requestedWait === undefined ? others : { ...others, requestedWait }
-      yield* whenAvailable(outbox.postpone(postponed, next.dueAt, result))
-      deliveries[0] = { ...postponed, attempt: failed, dueAt: next.dueAt }
-      return
-    }
+  /** Holds the delivery behind a dropped one back until the next probe: a callback that fails for long is not hammered. */
+  const hold = Effect.fnUntraced(function*({ subscription, window }: State, wait: number, now: number) {
+    yield* whenAvailable(outbox.hold(subscription.id, now + wait, wait))
+    forget(window)
+  })
+
+  const drop = Effect.fnUntraced(function*(state: State, delivery: Delivery, result: AttemptResult, now: number) {
     yield* whenAvailable(outbox.drop(delivery, result))
     yield* Effect.logWarning("A notification is dropped after its last attempt.").pipe(
       Effect.annotateLogs({
@@ -139,8 +136,40 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
         reason: result.message
       })
     )
-    deliveries.shift()
-    pauseIfHanging(state, now)
-    if (waitsSince <= now - maxWaitingMs) yield* dropOlder(state, now - maxWaitingMs)
+    state.window.deliveries.shift()
+    const oldest = now - maxWaitingMs[state.retry]
+    if (delivery.waitsSince <= oldest) yield* dropOlder(state, oldest)
+  })
+
+  return Effect.fnUntraced(function*(state: State, tried: Delivery, { attempt: result, requestedWait }: Failure) {
+    if (needsSplit(tried, state.subscription, result.code)) return yield* split(state, tried, result)
+    const delivery = yield* recordOutageEnd(state, tried)
+    const { deliveries } = state.window
+    const now = yield* Clock.currentTimeMillis
+    const since = yield* health.recordFailure(state, now)
+    const failed = delivery.attempt + 1
+    const schedule = scheduleAfter(state.retry, result.code)
+    const planned = retry.waitAfter(schedule, failed, now - since)
+    const wait = planned === undefined
+      ? undefined
+      : Math.max(waitBeforePause(planned, since, now), requestedWait ?? 0)
+    const next = afterFailure(wait, delivery.waitsSince, now, maxWaitingMs[schedule])
+    if (next._tag === "Retry") {
+      const { requestedWait: _, ...others } = delivery
+      const postponed = requestedWait === undefined ? others : { ...others, requestedWait }
+      yield* whenAvailable(outbox.postpone(postponed, next.dueAt, result))
+      deliveries[0] = { ...postponed, attempt: failed, dueAt: next.dueAt }
+    } else {
+      yield* drop(state, delivery, result, now)
+      if (schedule === "short") pauseIfHanging(state, now)
+      else yield* hold(state, wait ?? retry.waitAfter(schedule, 1, now - since) ?? 0, now)
+    }
+    yield* health.pauseIfLong(state, now)
   })
 })
+
+/** The last attempt before a pause comes at the time of the pause. */
+const waitBeforePause = (wait: number, since: number, now: number): number => {
+  const left = since + maxFailingMs - now
+  return left > 0 ? Math.min(wait, left) : wait
+}

@@ -61,6 +61,12 @@ export const release = (window: DeliveryWindow): void => {
   window.hasMore = true
 }
 
+/** Drops the deliveries from memory, whose rows have changed. */
+export const forget = (window: DeliveryWindow): void => {
+  window.deliveries = []
+  window.hasMore = true
+}
+
 /** Removes the deliveries that have waited since `before` or longer (epoch ms). */
 export const removeOlder = (window: DeliveryWindow, before: number): void => {
   const left = window.deliveries.findIndex(({ waitsSince }) => waitsSince > before)

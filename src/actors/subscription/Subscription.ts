@@ -2,6 +2,7 @@ import { Context, type Effect } from "effect"
 import type { Trial } from "#domain/delivery/Bounce.ts"
 import { documentBytes } from "#domain/delivery/Delivery.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
+import type { Failing, RetrySchedule } from "#domain/delivery/Retry.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { CallbackRecord } from "#actors/limits/DeliveryLimiter.ts"
 import type { ShardLease } from "#actors/runtime/ShardLease.ts"
@@ -23,6 +24,7 @@ export const checkOutbox: Message = { _tag: "CheckOutbox" }
 /** The memory of an awake subscription. */
 export interface State {
   readonly subscription: Subscription
+  readonly retry: RetrySchedule
   readonly window: DeliveryWindow
   readonly callback: CallbackRecord
   /** Of the slots for large documents, whose times include the reading of the document. */
@@ -31,6 +33,10 @@ export interface State {
   hungNotifications: number
   /** End of the pause of a hanging callback, epoch ms. */
   pausedUntil?: number | undefined
+  /** Undefined while the last attempt has succeeded. */
+  failing?: Failing | undefined
+  /** The row of the subscription has changed, so that the actor loads it again. */
+  isOutdated?: true
   /** The notification on trial; no other one is sent until its arrival is known. */
   trial?: Trial["sent"]
   /** End of the last attempt, epoch ms; undefined before the first one. */

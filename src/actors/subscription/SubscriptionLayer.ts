@@ -1,12 +1,15 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { isAfterOutage } from "#domain/delivery/Delivery.ts"
+import { scheduleOf } from "#domain/delivery/Retry.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { Settings } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { checkSpacingMs } from "#actors/runtime/ShardLease.ts"
+import { failingMsOf, makeCallbackHealth } from "./CallbackHealth.ts"
 import { makeDeliveryAttempt } from "./DeliveryAttempt.ts"
 import { type DeliveryRetrySteps, makeDeliveryRetrySteps, type PlannedDelivery } from "./DeliveryRetry.ts"
 import { makeDeliveryTrial } from "./DeliveryTrial.ts"
@@ -23,7 +26,9 @@ export const layer = Layer.effect(
   SubscriptionBehavior,
   Effect.gen(function*() {
     const subscriptions = yield* SubscriptionStore
+    const settings = yield* Settings
     const retry = yield* makeDeliveryRetrySteps
+    const health = yield* makeCallbackHealth
     const trial = yield* makeDeliveryTrial
     const step = yield* makeStep(retry)
     // An overdue delivery keeps its document in memory.
@@ -35,6 +40,8 @@ export const layer = Layer.effect(
       if (subscription?.state !== "active") return undefined
       self.state = {
         subscription,
+        retry: scheduleOf(subscription, settings.retry),
+        failing: subscription.failing,
         trial: subscription.trial?.sent,
         window: emptyWindow(),
         callback: { speed: "unknown" },
@@ -58,6 +65,7 @@ export const layer = Layer.effect(
     const run = Effect.fnUntraced(function*(self: Self<State, Message>, context: SubscriptionContext) {
       while (true) {
         for (let message = self.take(); message !== undefined; message = self.take()) applyMessage(self, message)
+        if (self.state?.isOutdated === true) self.state = undefined
         const state = yield* loadState(self)
         if (state === undefined) return undefined
         if (state.trial !== undefined) {
@@ -67,7 +75,7 @@ export const layer = Layer.effect(
         }
         const now = yield* Clock.currentTimeMillis
         const until = waitForAttempt(retry, state, now) ?? waitForPause(state, now)
-        if (until !== undefined) return until
+        if (until !== undefined) return yield* health.announce(state, until, now)
         const next = state.isLarge === true
           ? yield* stepInSlot(self, state, context)
           : yield* step(self, state, context)
@@ -105,7 +113,7 @@ const makeStep = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
         release(window)
         return continueNow
       }
-      if (isAfterOutage(retry.nextAttemptAt(subscription.face, first, now), state.lastAttemptAt, now)) {
+      if (isAfterOutage(nextAttemptAt(retry, state, first, now), state.lastAttemptAt, now)) {
         state.outageEndedAt = now
       }
       return (yield* attempt(state, first, context)) ?? continueNow
@@ -113,13 +121,12 @@ const makeStep = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
   )
 })
 
-/** True before the next attempt of a delivery that has failed. */
-const isEarly = (
-  retry: DeliveryRetrySteps,
-  { subscription }: State,
-  first: PlannedDelivery,
-  now: number
-): boolean => first.attempt > 0 && retry.nextAttemptAt(subscription.face, first, now) > now
+const nextAttemptAt = (retry: DeliveryRetrySteps, state: State, first: PlannedDelivery, now: number): number =>
+  retry.nextAttemptAt(state.retry, first, failingMsOf(state, now), now)
+
+/** True before the next attempt of a delivery that has failed, or that waits for the next probe of a failing callback. */
+const isEarly = (retry: DeliveryRetrySteps, state: State, first: PlannedDelivery, now: number): boolean =>
+  (first.attempt > 0 || first.requestedWait !== undefined) && nextAttemptAt(retry, state, first, now) > now
 
 /**
  * The time of the next attempt of a waiting first delivery, epoch ms.

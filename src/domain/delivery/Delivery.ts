@@ -5,17 +5,10 @@ import { renderAtom } from "#domain/render/AtomXml.ts"
 import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import type { Face, Subscription } from "#domain/Subscription.ts"
-import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import { hourMs, minuteMs } from "#domain/Time.ts"
 import { parseRetryAfter } from "#domain/poll/RetryAfter.ts"
-
-/**
- * Maximum time that a delivery waits for a failing callback, in ms.
- *
- * Deliveries are tried in order, so that the ones behind a failing delivery wait as long as it does. Without a limit their number, and the
- * bytes of their documents, would grow with the lease.
- */
-export const maxWaitingMs = dayMs
+import { tooLargeStatus } from "./Retry.ts"
 
 /** Milliseconds without a possible attempt that count as an outage: more than a restart or a change of owner takes. */
 const outageMs = 5 * minuteMs
@@ -32,18 +25,6 @@ export const isAfterOutage = (dueAt: number, triedAt: number | undefined, now: n
 export const restartWaiting = (deliveries: ReadonlyArray<Delivery>, since: number): Array<Delivery> =>
   deliveries.map((one) => ({ ...one, waitsSince: Math.max(one.waitsSince, since) }))
 
-/**
- * The decision after a failed attempt.
- *
- * `wait` (ms) comes from the retry schedule; undefined when the schedule has ended. `since` is the begin of the waiting, epoch ms.
- */
-export const afterFailure = (
-  wait: number | undefined,
-  since: number,
-  now: number
-): { readonly _tag: "Drop" } | { readonly _tag: "Retry"; readonly dueAt: number } =>
-  wait === undefined || now + wait > since + maxWaitingMs ? { _tag: "Drop" } : { _tag: "Retry", dueAt: now + wait }
-
 /** Longest wait that a callback can ask for, in ms. */
 const maxRequestedWait = hourMs
 
@@ -55,13 +36,6 @@ export const requestedWait = (
   const at = status === 429 || status === 503 ? parseRetryAfter(retryAfter, now) : undefined
   return at === undefined || at <= now ? undefined : Math.min(at - now, maxRequestedWait)
 }
-
-/**
- * The time of the next attempt, epoch ms, after a wait of `wait` ms.
- *
- * An attempt that is further away than its wait was planned by a clock that was ahead, and is due now.
- */
-export const plannedAttempt = (wait: number, dueAt: number, now: number): number => dueAt > now + wait ? now : dueAt
 
 /** Bytes of the document that a notification holds. */
 export const documentBytes = ({ news }: Notification): number =>
@@ -225,9 +199,6 @@ const wellFormed = (character: string): string => character.isWellFormed() ? cha
 
 const linkTarget = (topic: string): string => headerValue(topic).replaceAll(">", "%3E").replaceAll("<", "%3C")
 
-/** Status of a callback that takes no notification of this size. */
-const tooLargeStatus = 413
-
 /** Whether a callback refused several entries as too large, so that fewer entries may pass. A whole feed is sent as it is. */
 export const needsSplit = (
   { notification: { news } }: Delivery,
@@ -236,13 +207,6 @@ export const needsSplit = (
 ): boolean =>
   code === tooLargeStatus && news._tag === "Entries" && news.entries.length > 1 &&
   !(face === "hub" && news.wholeFeed !== undefined)
-
-/**
- * The face whose retries a failed delivery gets. On both faces, a notification that is too large for its callback gets the few retries of
- * the API: a day of the same bytes would only hold up the later notifications, which may be smaller.
- */
-export const retryFaceOf = ({ face }: Pick<Subscription, "face">, code: number): Face =>
-  code === tooLargeStatus ? "api" : face
 
 /** Describes the failed attempt of a callback for the log and the dropped row. Names the callback's reason where the status tells one. */
 export const describeFailedAttempt = (

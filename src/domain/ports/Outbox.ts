@@ -34,6 +34,8 @@ export class Outbox extends Context.Service<Outbox, {
   readonly drop: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Drops the deliveries of a subscription that have waited since `before` (epoch ms) or longer. Returns their number. */
   readonly dropOlder: (subscriptionId: number, before: number) => Effect.Effect<number, StoreError>
+  /** Holds the first waiting delivery of a subscription back until `dueAt` (epoch ms), which is `waitMs` away; its attempts stay. */
+  readonly hold: (subscriptionId: number, dueAt: number, waitMs: number) => Effect.Effect<void, StoreError>
   /** Lets all waits of a subscription begin at `since` (epoch ms) at the earliest. */
   readonly restartWaiting: (subscriptionId: number, since: number) => Effect.Effect<void, StoreError>
   /** Active subscriptions of these partitions with deliveries due before `before` (epoch ms), as a dead owner leaves them. */

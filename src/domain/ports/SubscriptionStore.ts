@@ -8,7 +8,7 @@ import type { StoreError } from "./StoreError.ts"
 
 /** An unstored subscription, with its parsed topic and the partition of its resource, which may not exist yet. */
 export interface NewSubscription
-  extends Omit<Subscription, "id" | "resourceId" | "topic" | "unreadable" | "createdAt">
+  extends Omit<Subscription, "id" | "resourceId" | "topic" | "failing" | "unreadable" | "createdAt">
 {
   readonly topic: Topic
   readonly partition: number

@@ -55,6 +55,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall
   const callback = yield* parameters.one("hub.callback")
   const { feedsOnly, format } = yield* readRequestedFormat(parameters, accept)
   const secret = yield* readBounded(parameters, "hub.secret", maxSecretLength)
+  const retry = yield* parameters.choice("hub.retry", Parameter.retrySchema)
   const retrieve = yield* parameters.flag("retrieve")
   if (retrieve) yield* requireRight(caller, "retrieve")
   const discover = parameters.has("hub.discover") ? yield* parameters.flag("hub.discover") : undefined
@@ -65,6 +66,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall
     ...(format !== undefined && { format }),
     ...(feedsOnly && { feedsOnly }),
     ...(secret !== undefined && { secret }),
+    ...(retry !== undefined && { retry }),
     ...(yield* readVerification(parameters)),
     ...(discover !== undefined && { discover }),
     face: "api",
@@ -200,6 +202,7 @@ export const operations = {
       "hub.topic": Parameter.topic,
       "hub.callback": Parameter.callback,
       "hub.secret": optional(Parameter.text("Signs the notifications.", maxSecretLength)),
+      "hub.retry": optional(Parameter.retrySchema),
       ...Parameter.verification,
       "hub.discover": optional(
         Schema.Boolean.annotate({

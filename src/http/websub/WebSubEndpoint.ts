@@ -9,6 +9,7 @@ import { rawClientAddress } from "#http/ClientAddress.ts"
 import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
 import { readBounded, readPublishedTopics, readVerification } from "#http/HubParameters.ts"
 import type { Parameters } from "#http/Parameters.ts"
+import { retrySchema } from "#http/ParameterSchemas.ts"
 import * as Reply from "#http/Reply.ts"
 import { BodyMemory, withParameters } from "#http/RequestBody.ts"
 import { makePingThrottle } from "./PingThrottle.ts"
@@ -59,6 +60,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: P
   const callback = yield* parameters.one("hub.callback")
   const secret = yield* readBounded(parameters, "hub.secret", maxHubSecretLength)
   const signature = yield* parameters.choice("hub.signature", signatureSchema)
+  const retry = yield* parameters.choice("hub.retry", retrySchema)
   const leaseSeconds = yield* readLease(parameters)
   const { outcome } = yield* hub.subscribe({
     caller: anonymous,
@@ -67,6 +69,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: P
     address,
     ...(secret !== undefined && { secret }),
     ...(signature !== undefined && { signature }),
+    ...(retry !== undefined && { retry }),
     ...(leaseSeconds !== undefined && { leaseSeconds }),
     ...(yield* readVerification(parameters)),
     face: "hub",

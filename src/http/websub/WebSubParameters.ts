@@ -29,6 +29,7 @@ export const hubParameters = {
     "hub.lease_seconds": optional(leaseSecondsSchema),
     "hub.secret": optional(Parameter.text("Signs the notifications.", maxHubSecretLength)),
     "hub.signature": optional(signatureSchema),
+    "hub.retry": optional(Parameter.retrySchema),
     ...Parameter.verification
   }),
   unsubscribe: Schema.Struct({

@@ -1,3 +1,14 @@
-/** Condition: the subscription is active at `$1` (epoch ms), and receives notifications. */
+/**
+ * Condition: notifications are recorded for the subscription at `$1` (epoch ms). It is active, or a paused webhook, whose notifications are
+ * recorded as dropped.
+ */
 export const isLive = (subscription: string): string =>
-  `${subscription}.state = 1 and (${subscription}.lease_until is null or ${subscription}.lease_until > to_timestamp($1::float8 / 1000.0))`
+  `(${subscription}.state = 1 or ${subscription}.state = 2 and ${subscription}.channel = 0) and (${subscription}.lease_until is null or ${subscription}.lease_until > to_timestamp($1::float8 / 1000.0))`
+
+/** The sentence of a notification that a paused subscription did not get. */
+const pausedMessage = "The subscription is paused; resume the subscription and recover the notification."
+
+/** Columns of `deliveries` that depend on the state of the subscription, and their values. */
+export const stateColumns = "state, last_code, last_error"
+export const stateValues = (state: string): string =>
+  `case ${state} when 2 then 1 else 0 end, case ${state} when 2 then 0 end, case ${state} when 2 then '${pausedMessage}' end`

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
-import { isLive } from "./Conditions.ts"
+import { isLive, stateColumns, stateValues } from "./Conditions.ts"
 import { notificationOfWrite, statusToSend } from "./NotificationContent.ts"
 import { retryConflicts, run } from "./Query.ts"
 import { instant, legalText } from "./Values.ts"
@@ -17,7 +17,7 @@ const announceSql = `
 with s as (
   update subscriptions u set next_sequence = u.next_sequence + 1
   where u.resource_id = $2::int8 and u.face = 1 and ${isLive("u")}
-  returning u.id, u.account_id, u.next_sequence - 1 as sequence
+  returning u.id, u.account_id, u.state, u.next_sequence - 1 as sequence
 ),
 n as (
   insert into notifications (resource_id, sequence, kind, status, content_type, document, created_at)
@@ -38,14 +38,17 @@ l as (
   on conflict (account_id, bucket, kind) do update set delta = credit_ledger.delta + excluded.delta
 ),
 d as (
-  insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at)
-  select n.id, d0.id, d0.sequence, r.partition, a.balance - d0.place, ${instant("$1::float8")}, ${instant("$1::float8")}
+  insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at, ${stateColumns})
+  select n.id, d0.id, d0.sequence, r.partition, a.balance - d0.place, ${instant("$1::float8")}, ${
+  instant("$1::float8")
+},
+    ${stateValues("d0.state")}
   from n, d0 join a on a.id = d0.account_id join resources r on r.id = $2::int8 order by d0.id
-  returning id, notification_id, subscription_id, sequence, credits
+  returning id, notification_id, subscription_id, sequence, credits, state
 )
 select id::float8 as id, subscription_id::float8 as subscription, sequence::float8 as sequence, credits::float8 as credits,
   notification_id::float8 as notification
-from d order by id`
+from d where state = 0 order by id`
 
 export const announceFirst = (sql: SqlClient.SqlClient) =>
   Effect.fn("ResourceStore.announceFirst")(function*(state: ResourceState, document: Document) {

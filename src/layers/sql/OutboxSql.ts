@@ -36,6 +36,7 @@ export const layer = Layer.effect(
       drop: (delivery, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt: undefined, attempt })),
       split: splitDelivery(sql),
       dropOlder: dropOlder(sql),
+      hold: hold(sql),
       restartWaiting: restartWaiting(sql),
       findStalled: selectStalled(sql),
       flush
@@ -118,6 +119,16 @@ const dropOlder = (sql: SqlClient.SqlClient) =>
       [BigInt(subscriptionId), before]
     ))
     return rows.length
+  })
+
+const hold = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Outbox.hold")(function*(subscriptionId: number, dueAt: number, waitMs: number) {
+    yield* run(sql.unsafe(
+      `update deliveries set due_at = ${instant("$2::float8")}, requested_wait = $3::int4 where id = (
+        select id from deliveries where subscription_id = $1::int8 and state = 0 order by sequence limit 1
+      )`,
+      [BigInt(subscriptionId), dueAt, waitMs]
+    ))
   })
 
 const restartWaiting = (sql: SqlClient.SqlClient) =>

@@ -2,7 +2,7 @@ import type { PgTypes } from "@effect/sql-pg"
 import type { Entry } from "#domain/feed/Entry.ts"
 import { hashString } from "#domain/Fingerprint.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
-import { isLive } from "./Conditions.ts"
+import { isLive, stateColumns, stateValues } from "./Conditions.ts"
 import { bodiesOf, documentOf, statusToSend } from "./NotificationContent.ts"
 import { encodeRows, namesOf, type ParameterColumn, parameterColumn, unnestOf } from "./ParameterRows.ts"
 import { assignmentsOf, columnsOf, stateParameters, valuesOf } from "./ResourceColumns.ts"
@@ -169,7 +169,7 @@ s2 as (
 s as (
   update subscriptions u set next_sequence = u.next_sequence + 1 from n
   where u.resource_id = n.resource_id and ${isLive("u")} and (u.face = 0 or n.whole)
-  returning u.id, u.account_id, u.next_sequence - 1 as sequence, n.id as notification_id, n.resource_id
+  returning u.id, u.account_id, u.state, u.next_sequence - 1 as sequence, n.id as notification_id, n.resource_id
 ),
 d0 as (select s.*, row_number() over (partition by s.account_id order by s.notification_id, s.id) as place from s),
 c as (select account_id, count(*) as spent from d0 group by account_id),
@@ -184,16 +184,17 @@ l as (
   on conflict (account_id, bucket, kind) do update set delta = credit_ledger.delta + excluded.delta
 ),
 d as (
-  insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at)
-  select d0.notification_id, d0.id, d0.sequence, r.partition, a.balance - d0.place, ${now}, ${now}
+  insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at, ${stateColumns})
+  select d0.notification_id, d0.id, d0.sequence, r.partition, a.balance - d0.place, ${now}, ${now},
+    ${stateValues("d0.state")}
   from d0 join a on a.id = d0.account_id join resources r on r.id = d0.resource_id order by d0.notification_id, d0.id
-  returning id, notification_id, subscription_id, sequence, credits
+  returning id, notification_id, subscription_id, sequence, credits, state
 )
 select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
   n.id::float8 as notification, n.resource_id::float8 as resource, n.whole,
   case when row_number() over (partition by n.id order by d.id) = 1 then announced.hashes end as hashes
 from d join n on n.id = d.notification_id left join announced on announced.resource_id = n.resource_id
-order by d.id`
+where d.state = 0 order by d.id`
 
 /** A delivery that the statement has written. */
 export interface RecordedRow extends WrittenDelivery {

@@ -37,8 +37,19 @@ const pruneDeliveries = (sql: SqlClient.SqlClient) =>
       )) returning 1`,
       [partition, before, limit]
     ))
-    return rows.length
+    const paused = yield* run(sql.unsafe(deletePausedSql, [partition, before, limit - rows.length]))
+    return rows.length + paused.length
   })
+
+/** Deliveries that wait for the resume of their subscription. The first condition is the one of the partial index. */
+const deletePausedSql = `
+  delete from deliveries where id = any(array(
+    select d.id from subscriptions u join deliveries d on d.subscription_id = u.id and d.state = 0
+    where (u.state = 2 or u.on_trial) and u.state = 2 and d.partition = $1::int2 and d.created_at < ${
+  instant("$2::float8")
+}
+    limit $3::int4 for update of d skip locked
+  )) returning 1`
 
 const pruneEntries = (sql: SqlClient.SqlClient) =>
   Effect.fn("Retention.pruneEntries")(function*(partition: number, keep: number, after: number) {
@@ -132,7 +143,7 @@ const maxRows = 5_000
 /**
  * Deletes old rows until the scope closes.
  *
- * * notifications without a waiting delivery: after 24 h, with a document after 1 h. Streams resume from them.
+ * * notifications without a waiting or dropped delivery: after 24 h, with a document after 1 h. Streams resume from them.
  * * tries of deliveries, ends of subscriptions and pings: after 7 days
  * * replays: within 5 s of their delivery; dropped replays after 1 h
  * * times of verification requests: after a minute, because then they no longer limit a site
@@ -155,14 +166,14 @@ const deleteInBatches = Effect.fnUntraced(function*(
   for (let deleted = maxRows; deleted === maxRows;) deleted = (yield* run(statement)).length
 })
 
-/** A dropped delivery does not keep its notification: the row of the delivery tells enough. */
+/** A waiting or dropped delivery keeps its notification, so that a recovery sends it. `ResourceBytes` bounds the bytes. */
 const pruneNotifications = (sql: SqlClient.SqlClient) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     deleteInBatches(sql.unsafe(
       `delete from notifications where id = any(array(
         select n.id from notifications n
         where n.created_at < ${instant("case when n.document is not null then $2::float8 else $1::float8 end")}
-          and not exists (select from deliveries d where d.notification_id = n.id and d.state = 0)
+          and not exists (select from deliveries d where d.notification_id = n.id)
         order by n.id limit ${maxRows}
       )) returning 1`,
       [now - 24 * hourMs, now - hourMs]

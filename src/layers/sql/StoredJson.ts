@@ -5,6 +5,7 @@ import type { ServerProfile } from "#domain/poll/ServerProfile.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Verification } from "#domain/ports/VerificationQueue.ts"
+import { retries } from "#domain/delivery/Retry.ts"
 import { signatureMethods } from "#domain/Subscription.ts"
 
 const PermanentRedirectSchema = Schema.Struct({
@@ -41,6 +42,7 @@ const newSubscriptionFields = {
   feedsOnly: Schema.optionalKey(Schema.Boolean),
   secret: Schema.optionalKey(Schema.String),
   signature: Schema.optionalKey(Schema.Literals(signatureMethods)),
+  retry: Schema.optionalKey(Schema.Literals(retries)),
   face: Schema.Literals(["api", "hub"]),
   state: Schema.Literals(["pending", "active", "paused"]),
   trial: Schema.optionalKey(Schema.Struct({

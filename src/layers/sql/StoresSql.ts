@@ -13,6 +13,7 @@ import * as ReplaysSql from "./ReplaysSql.ts"
 import * as VerificationQueueSql from "./VerificationQueueSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as RetentionSql from "./RetentionSql.ts"
+import * as SubscriptionHealthSql from "./SubscriptionHealthSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
 import * as HubSubscriptionStoreSql from "./HubSubscriptionStoreSql.ts"
 import * as WriteProbeSql from "./WriteProbeSql.ts"
@@ -25,6 +26,7 @@ export const layer = Layer.mergeAll(
   HostPausesSql.layer,
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
+  SubscriptionHealthSql.layer,
   OutboxSql.layer,
   BounceStoreSql.layer,
   DeliveryLogSql.layer,

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { retries } from "#domain/delivery/Retry.ts"
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import type { Box } from "./SecretBox.ts"
 import { millis } from "./Values.ts"
@@ -34,8 +35,11 @@ export interface SubscriptionRow {
   readonly format: number | null
   readonly secret: Uint8Array | null
   readonly signature: number | null
+  readonly retry: number | null
   readonly face: number
   readonly state: number
+  readonly failing_since: number | null
+  readonly announced: number
   readonly lease_until: number | null
   readonly created_at: number
   readonly network: string | null
@@ -44,7 +48,8 @@ export interface SubscriptionRow {
 /** Columns of a `SubscriptionRow` from subscriptions `u`. */
 export const subscriptionSelect =
   `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic,
-  u.channel, u.endpoint, u.host, u.format, u.secret, u.signature_method as signature, u.face, u.state,
+  u.channel, u.endpoint, u.host, u.format, u.secret, u.signature_method as signature, u.retry, u.face, u.state,
+  ${millis("u.failing_since")} as failing_since, u.failing_announced as announced,
   ${millis("u.lease_until")} as lease_until, ${millis("u.created_at")} as created_at, u.network`
 
 /** Sealed columns. */
@@ -68,6 +73,7 @@ export const subscriptionOf = (box: Box) => (row: SubscriptionRow): Subscription
 
 const withoutSecrets = (row: SubscriptionRow): Subscription => {
   const signature = row.signature === null ? undefined : methods[row.signature]
+  const retry = row.retry === null ? undefined : retries[row.retry]
   return {
     id: row.id,
     accountId: row.account,
@@ -78,8 +84,10 @@ const withoutSecrets = (row: SubscriptionRow): Subscription => {
     host: row.host,
     ...(row.format === null ? {} : formats[row.format]),
     ...(signature === undefined ? {} : { signature }),
+    ...(retry === undefined ? {} : { retry }),
     face: faces[row.face] ?? "api",
     state: states[row.state] ?? "paused",
+    ...(row.failing_since === null ? {} : { failing: { since: row.failing_since, announced: row.announced } }),
     ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),
     createdAt: row.created_at,
     ...(row.network === null ? {} : { network: row.network })

@@ -1,6 +1,7 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
+import { retries } from "#domain/delivery/Retry.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriodSeconds } from "#domain/poll/Resource.ts"
 import { run } from "./Query.ts"
@@ -66,12 +67,14 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
 })
 
 const upsertSql = `
-  insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method, network)
+  insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method, network, retry)
   values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::bytea, $9::int2, $10::int2,
-  ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2, $14::text)
+  ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2, $14::text, $15::int2)
   on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
     host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method,
-    state = excluded.state, lease_until = excluded.lease_until, network = excluded.network
+    state = excluded.state, lease_until = excluded.lease_until, network = excluded.network, retry = excluded.retry,
+    failing_since = case when u.state = 2 then null else u.failing_since end,
+    failing_announced = case when u.state = 2 then 0 else u.failing_announced end
   where not (excluded.state = 0 and u.state = 1 and coalesce(u.lease_until, 'infinity') > ${instant("$12::float8")})
   returning ${subscriptionSelect}, (xmax = 0) as created`
 
@@ -91,7 +94,8 @@ const upsert = Effect.fnUntraced(
       wanted.leaseUntil ?? null,
       now,
       wanted.signature === undefined ? null : methods.indexOf(wanted.signature),
-      wanted.network ?? null
+      wanted.network ?? null,
+      wanted.retry === undefined ? null : retries.indexOf(wanted.retry)
     ])
     return row ?? (yield* selectUnchanged(sql, wanted, resourceId))
   }

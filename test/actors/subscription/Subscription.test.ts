@@ -458,7 +458,7 @@ describe("a subscription", () => {
     }).pipe(
       Effect.provide(layerRunner.pipe(Layer.provide(observed))),
       Effect.provide(layerOutside),
-      Effect.provide(Settings.layerValues())
+      Effect.provide(Settings.layerValues({ retry: "short" }))
     )
   })
 
@@ -704,7 +704,7 @@ describe("a partition that changes its owner", () => {
       assert.deepStrictEqual(untimed(web.log), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
       assert.isBelow(Number.parseFloat(web.log[0] ?? ""), 13) // long before the next poll
       yield* second.stop
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ retry: "short" }))))
 
   it.effect("continues after the former owner: each notification once, in order, without a gap", () =>
     Effect.gen(function*() {
@@ -728,7 +728,7 @@ describe("a partition that changes its owner", () => {
         "121s post bad.hooks.example/ c try 0"
       ])
       assert.deepStrictEqual(headers(web, "bad", "X-Windhover-Sequence"), ["1", "1", "2"])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ retry: "short" }))))
 
   it.effect("continues its retries after a restart: two failed attempts before it, two behind it, then it is dropped", () =>
     Effect.gen(function*() {
@@ -747,7 +747,7 @@ describe("a partition that changes its owner", () => {
         "76s post bad.hooks.example/ b try 2",
         "91s post bad.hooks.example/ b try 3"
       ])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ retry: "short" }))))
 
   it.effect("retries at once when a fast clock had planned the next attempt", () =>
     Effect.gen(function*() {
@@ -767,7 +767,7 @@ describe("a partition that changes its owner", () => {
         "post bad.hooks.example/ b try 1",
         "post bad.hooks.example/ b try 2"
       ])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ retry: "short" }))))
 
   it.effect("counts no day without an owner, and none twice", () =>
     Effect.gen(function*() {
@@ -796,7 +796,7 @@ describe("a partition that changes its owner", () => {
       yield* TestClock.adjust("1 minute")
       yield* last.stop
       assert.deepStrictEqual(headers(web, "hub", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ retry: "short" }))))
 
   it.effect("finds notifications that its former owner recorded and did not send", () =>
     Effect.gen(function*() {
@@ -814,7 +814,7 @@ describe("a partition that changes its owner", () => {
       const backlog = yield* (yield* Outbox).backlog(subscription?.id ?? 0, 10)
       assert.deepStrictEqual(backlog, { deliveries: [], hasMore: false, nextSequence: 3 })
       yield* second.stop
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ retry: "short" }))))
 
   it.effect("lets running deliveries finish, and starts no other", () =>
     Effect.gen(function*() {
@@ -837,7 +837,7 @@ describe("a partition that changes its owner", () => {
       yield* TestClock.adjust("4 seconds")
       yield* second.stop
       assert.deepStrictEqual(untimed(lines(web, "post").slice(1)), ["post slow.hooks.example/ c try 0"])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ retry: "short" }))))
 
   it.effect("waits at most ten seconds for a delivery, and the next owner sends it", () =>
     Effect.gen(function*() {
@@ -860,5 +860,5 @@ describe("a partition that changes its owner", () => {
         "post hanging.hooks.example/ b try 0",
         "post hanging.hooks.example/ b try 0"
       ])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ retry: "short" }))))
 })
