@@ -38,7 +38,8 @@ export const make = (state: State): Outbox["Service"] =>
       })
     ),
     restartWaiting: Effect.fn("Outbox.restartWaiting")((subscriptionId, since) =>
-      operation(state, () => waitAnew(state, subscriptionId, since))
+      operation(state, () =>
+        waitAnew(state, subscriptionId, since))
     ),
     findStalled: Effect.fn("Outbox.findStalled")((partitions, before) =>
       operation(state, () => stalled(state, new Set(partitions), before))
