@@ -155,7 +155,8 @@ const measureLateness = (hosts: ReadonlyArray<SimulatedHost>) =>
           const here = byPartition.get(partition) ?? []
           return {
             ids: Float64Array.from(here, ({ id }) => id),
-            dueAt: Float64Array.from(here, ({ nextFetch }) => nextFetch)
+            dueAt: Float64Array.from(here, ({ nextFetch }) => nextFetch),
+            failing: new Float64Array()
           }
         }),
       touch: (polled) =>

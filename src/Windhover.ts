@@ -23,6 +23,7 @@ import * as DiskRoomStatfs from "#layers/postgres/DiskRoomStatfs.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as DocumentMemory from "#layers/DocumentMemory.ts"
 import * as LanguageDetectorCld3 from "#layers/LanguageDetectorCld3.ts"
+import * as ProcessMetrics from "#layers/ProcessMetrics.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as EncryptionKeys from "#layers/sql/EncryptionKeys.ts"
 import * as StoresSql from "#layers/sql/StoresSql.ts"
@@ -71,8 +72,15 @@ export const layerStores = StoresSql.layer.pipe(
 /** The `Hub` over its ports, with webhooks as the only channel: resources are polled and notifications delivered, but no face listens. */
 export const layerHub = ActorsLayer.layer.pipe(Layer.provide(Senders.layer))
 
+/** `/metrics` on a port of its own where the settings name one. */
+const layerMetricsPort = Layer.unwrap(
+  Settings.useSync(({ metricsPort }) =>
+    metricsPort === undefined ? Layer.empty : HttpServerNode.provideMetricsPort(Routes.layerMetricsServed, metricsPort)
+  )
+)
+
 /** The `Hub` with the HTTP and XMPP faces, over stores and settings. Shutdown stops the server first, then the actors. */
-export const layerService = Layer.mergeAll(Routes.layerServed, XmppService.layer).pipe(
+export const layerService = Layer.mergeAll(Routes.layerServed, layerMetricsPort, ProcessMetrics.layer, XmppService.layer).pipe(
   Layer.provideMerge(ActorsLayer.layer),
   Layer.provide(XmppSender.layer),
   Layer.provide(Senders.layer)

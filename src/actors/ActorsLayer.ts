@@ -33,6 +33,7 @@ export const layer = Layer.mergeAll(
   Runner.layerWakePartitions,
   Runner.layerOverdueSweep,
   Runner.layerHubReliability,
+  Runner.layerMetrics,
   Bounces.layerTrials,
   RetentionSweep.layer
 )

@@ -222,6 +222,16 @@ export const settingsTable = {
       "Send XMPP notifications as clients of the original service expect, unless an account has chosen (windhover account set --legacy-item-namespace).",
     defaultValue: false
   }),
+  metricsPort: Setting.makeOptional("WINDHOVER_METRICS_PORT", Setting.parseInteger(1, 65535), {
+    meaning: "TCP port that serves /metrics in place of WINDHOVER_PORT, on the same address.",
+    defaultText: "WINDHOVER_PORT"
+  }),
+  /** Undefined: only clients on this machine may read. */
+  metricsToken: Setting.makeOptional("WINDHOVER_METRICS_TOKEN", Setting.parseSecret(16), {
+    meaning: "Lets clients on other machines read /metrics, as a bearer token; at least 16 characters.",
+    defaultText: "only this machine may",
+    isSecret: true
+  }),
   logLevel: Setting.make("WINDHOVER_LOG_LEVEL", Setting.parseOneOf("debug", "info", "warn", "error"), {
     meaning: "debug, info, warn or error.",
     defaultValue: "info"

@@ -13,3 +13,10 @@ export const clientAddress = (request: HttpServerRequest): string => networkOf(r
 
 /** An address as a key for limits, see `clientAddress`. */
 export const networkOf = (address: string): string => networksOf(address)?.host ?? address
+
+/** True for a request from this machine. A request that a local proxy passes on comes from another machine. */
+export const isLocal = ({ headers, remoteAddress }: HttpServerRequest): boolean =>
+  /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/.test(Option.getOrElse(remoteAddress, () => "")) &&
+  proxyHeaders.every((name) => headers[name] === undefined)
+
+const proxyHeaders = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"]

@@ -19,6 +19,7 @@ import { makeWebSubEndpoint } from "#http/websub/WebSubEndpoint.ts"
 import * as AuthenticationLayer from "./AuthenticationLayer.ts"
 import { makeDocumentation } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
+import { makeMetricsEndpoint, metricsPath } from "./MetricsEndpoint.ts"
 import * as Reply from "./Reply.ts"
 import { BodyMemory } from "./RequestBody.ts"
 import { makeXmppLoginCheck } from "./XmppLoginCheck.ts"
@@ -44,7 +45,7 @@ const withOneSlash = (request: Request) =>
   request.url.startsWith("//") ? request.modify({ url: request.url.replace(/^\/+/, "/") }) : request
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const { hubOpen, trustedProxies, xmppComponent } = yield* Settings
+  const { hubOpen, metricsPort, trustedProxies, xmppComponent } = yield* Settings
   const api = yield* makeApiEndpoint(yield* makeStreamEndpoint)
   for (const path of apiPaths) {
     yield* router.add("*", path, api("api"))
@@ -69,6 +70,7 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { healthz, readyz } = yield* makeHealth
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
+  if (metricsPort === undefined) yield* router.add("*", metricsPath, yield* makeMetricsEndpoint)
   yield* router.addGlobalMiddleware(renderFailures)
   if (trustedProxies.length > 0) {
     const networks = trustedProxies.map(IpNetwork.fromStringUnsafe)
@@ -125,3 +127,12 @@ export const layerServed = endStreams.pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, disableListenLog: true })),
   Layer.provide(StreamRegistryLayer.layer)
 )
+
+/** `/metrics` behind an `HttpServer` of its own, see `WINDHOVER_METRICS_PORT`. */
+export const layerMetricsServed = HttpRouter.serve(
+  HttpRouter.use(Effect.fnUntraced(function*(router) {
+    yield* router.add("*", metricsPath, yield* makeMetricsEndpoint)
+    yield* router.addGlobalMiddleware(renderFailures)
+  })),
+  { disableLogger: true, disableListenLog: true }
+).pipe(Layer.provide(StreamRegistryLayer.layer))

@@ -1,11 +1,12 @@
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
-import { hash, timingSafeEqual } from "node:crypto"
 import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { Forbidden, refuse } from "#domain/Refusal.ts"
 import { Authentication, requireRight } from "./Authentication.ts"
+import { isLocal } from "./ClientAddress.ts"
 import { malformed, methodNotAllowed } from "./HttpRejection.ts"
+import { isEqualTo } from "./SecretComparison.ts"
 import * as Reply from "./Reply.ts"
 
 /**
@@ -17,12 +18,12 @@ import * as Reply from "./Reply.ts"
 export const makeXmppLoginCheck = Effect.gen(function*() {
   const { trustedProxies, xmppAuthSecret, xmppDomain } = yield* Settings
   const authentication = yield* Authentication
-  const secretDigest = xmppAuthSecret === undefined ? undefined : digest(Redacted.value(xmppAuthSecret))
+  const isSecret = xmppAuthSecret === undefined ? undefined : isEqualTo(Redacted.value(xmppAuthSecret))
   const domain = Jid.domainOf(xmppDomain)
 
   const isAllowed = (request: HttpServerRequest): boolean => {
     const secret = request.headers["x-internal-secret"]
-    if (secret !== undefined) return secretDigest !== undefined && timingSafeEqual(digest(secret), secretDigest)
+    if (secret !== undefined) return isSecret?.(secret) === true
     return trustedProxies.length === 0 && isLocal(request)
   }
 
@@ -50,15 +51,5 @@ const notAllowed = refuse(
   })
 )
 
-/** True for a request from this machine. A request that a local proxy passes on comes from another machine. */
-const isLocal = ({ headers, remoteAddress }: HttpServerRequest): boolean =>
-  /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/.test(Option.getOrElse(remoteAddress, () => "")) &&
-  proxyHeaders.every((name) => headers[name] === undefined)
-
 /** Node reads headers as Latin-1, but a Unicode domain arrives as UTF-8. */
 const decodeDomain = (header: string): string => Jid.domainOf(Buffer.from(header, "latin1").toString("utf8"))
-
-const proxyHeaders = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"]
-
-/** Digests have equal lengths, as `timingSafeEqual` requires. */
-const digest = (text: string): Buffer => hash("sha256", text, "buffer")

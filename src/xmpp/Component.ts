@@ -1,5 +1,6 @@
 import type { Element } from "@xmpp/xml"
 import { Clock, Effect, Fiber, Latch, Metric, Option, Random, type Scope } from "effect"
+import { xmppConnected } from "#actors/runtime/Metrics.ts"
 import type { ComponentConfig } from "./ComponentConfig.ts"
 import * as ComponentStream from "./ComponentStream.ts"
 import { makeSendInParts } from "./DeliveryParts.ts"
@@ -49,10 +50,6 @@ const maxOfflineMs = 5_000
 
 /** Lifetime of a connection that resets the reconnect waits, in ms. */
 const stableAfterMs = 5_000
-
-const connectedGauge = Metric.gauge("windhover_xmpp_connected", {
-  description: "1 while the component has a stream to its XMPP server"
-})
 
 /** State of the component between two steps of its loop. */
 interface Machine {
@@ -158,7 +155,7 @@ const runConnection = (machine: Machine): Effect.Effect<never, ComponentStream.S
     machine.connectedAt = yield* Clock.currentTimeMillis
     machine.disconnectedAt = undefined
     machine.silentSince = undefined
-    yield* Metric.update(connectedGauge, 1)
+    yield* Metric.update(xmppConnected, 1)
     yield* Effect.logInfo(`XMPP: ${options.component} is connected to ${options.host}:${options.port}`)
     return yield* Effect.raceFirst(Effect.forever(sendBatch(machine, stream)), stream.ended)
   }).pipe(
@@ -216,7 +213,7 @@ const disconnect = Effect.fnUntraced(function*(machine: Machine, error: Componen
   machine.stream = undefined
   machine.disconnectedAt ??= now
   options.onDisconnect?.()
-  yield* Metric.update(connectedGauge, 0)
+  yield* Metric.update(xmppConnected, 0)
   const end = machine.replies > machine.confirmedReplies ? "lost" : getStreamEnd(error) // an error may be about a reply
   for (const id of outgoing.requeue(end, now)) {
     yield* Effect.logError(`XMPP: the server closed the stream again for the notification ${id}, which is dropped`)

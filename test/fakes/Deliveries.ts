@@ -44,6 +44,11 @@ export const make = (state: State): Outbox["Service"] =>
     findStalled: Effect.fn("Outbox.findStalled")((partitions, before) =>
       operation(state, () => stalled(state, new Set(partitions), before))
     ),
+    measure: operation(state, () => {
+      const all = [...state.subscriptions.values()].flatMap(({ queue }) => waiting(queue))
+      const oldestAt = Math.min(...all.map(({ waitsSince }) => waitsSince))
+      return { waiting: all.length, oldestAt: all.length === 0 ? undefined : oldestAt }
+    }),
     flush: operation(state, () => {})
   })
 

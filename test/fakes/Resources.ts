@@ -56,7 +56,8 @@ const alarms = (state: State, partition: number, now: number) => {
   )
   return {
     ids: Float64Array.from(due, (resource) => resource.id),
-    dueAt: Float64Array.from(due, (resource) => resource.nextFetch)
+    dueAt: Float64Array.from(due, (resource) => resource.nextFetch),
+    failing: Float64Array.from(due.filter(({ failures }) => failures > 0), (resource) => resource.id)
   }
 }
 

@@ -421,6 +421,20 @@ const stalling = (it: Vitest.MethodsNonLive<Stores>) => {
           .toSorted((a, b) => a.subscriptionId - b.subscriptionId)
     )
 
+  it.effect("measures what waits, and since when", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const before = yield* outbox.measure
+      const { deliveries } = yield* queued(2, { partition: 24 })
+      const after = yield* outbox.measure
+      const [first] = deliveries
+      assert.strictEqual(after.waiting, before.waiting + 2)
+      assert.isAtMost(after.oldestAt ?? Infinity, first?.waitsSince ?? 0)
+      yield* Effect.forEach(deliveries, ({ id }) => outbox.confirm(id), { discard: true })
+      yield* outbox.flush
+      assert.strictEqual((yield* outbox.measure).waiting, before.waiting)
+    }))
+
   it.effect("finds each active subscription of these partitions once, whose waiting deliveries were due before", () =>
     Effect.gen(function*() {
       const outbox = yield* Outbox

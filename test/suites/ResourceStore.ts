@@ -224,6 +224,17 @@ const alarms = (it: Vitest.MethodsNonLive<Stores>) => {
       ]]])
     }))
 
+  it.effect("names the failing resources of a partition", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const made = yield* Effect.forEach([18, 18, 19], (partition) => subscribe(wantedBy(account.id, { partition })))
+      const [failing, working] = made.map(({ resource }) => resource)
+      yield* Effect.forEach(made, ({ resource }, i) => record(unchanged({ ...resource, failures: i === 1 ? 0 : 2 })))
+      const ids = [...(yield* ResourceStore.use((store) => store.alarms(18))).failing]
+      assert.include(ids, failing?.id)
+      assert.notInclude(ids, working?.id)
+    }))
+
   it.effect("a new resource is due now", () =>
     Effect.gen(function*() {
       const { resource } = yield* at(1_600_000_000_777)(newSubscription({ partition: 14 }))

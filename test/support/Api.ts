@@ -4,6 +4,7 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { Recovery } from "#actors/operations/Recovery.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Routes from "#http/Routes.ts"
@@ -44,6 +45,9 @@ export const writes = Layer.succeed(WriteProbe, { attempt: Effect.void })
 /** Services of the management API. An unmocked method dies. */
 export const management = Layer.mergeAll(Layer.mock(Recovery, {}))
 
+/** An outbox in which three deliveries wait, the oldest one since the epoch. */
+export const outbox = Layer.mock(Outbox, { measure: Effect.succeed({ waiting: 3, oldestAt: 0 }) })
+
 /** The routes without a socket, over a mocked hub. An unmocked method dies. */
 export const makeApi = Effect.fnUntraced(function*(
   hub: Partial<Hub["Service"]>,
@@ -53,7 +57,9 @@ export const makeApi = Effect.fnUntraced(function*(
   services: typeof management = management
 ) {
   const app = yield* HttpRouter.toHttpEffect(
-    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), services, store, writing, Settings.layerValues(settings)]))
+    Routes.layer.pipe(
+      Layer.provide([Layer.mock(Hub, hub), services, store, writing, outbox, Settings.layerValues(settings)])
+    )
   )
   return (url: string, init: RequestInit = {}, address = "192.0.2.1"): Effect.Effect<Answer> =>
     app.pipe(

@@ -6,7 +6,7 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
-import { accounts, management, writes } from "./Api.ts"
+import { accounts, management, outbox, writes } from "./Api.ts"
 import { open } from "./RawHttp.ts"
 
 /** Longer than any test. Tests of slow clients use timeouts of their own. */
@@ -34,6 +34,7 @@ export const serveRoutes = Effect.fnUntraced(
           management,
           store,
           writes,
+          outbox,
           Settings.layerValues({ port: 0, host: "127.0.0.1", ...settings })
         ])
       )

@@ -63,8 +63,9 @@ const recoverHubSubscriptions = Effect.fnUntraced(
 
 /** The alarm of each watched resource; overdue ones are spaced. */
 const recoverAlarms = Effect.fnUntraced(
-  function*(store: ResourceStore["Service"], partition: number, { resources }: PartitionActors) {
-    const { dueAt, ids } = yield* whenAvailable(store.alarms(partition))
+  function*(store: ResourceStore["Service"], partition: number, { resourceHealth, resources }: PartitionActors) {
+    const { dueAt, failing, ids } = yield* whenAvailable(store.alarms(partition))
+    resourceHealth.addFailing(failing)
     const now = yield* Clock.currentTimeMillis
     const overdue = dueAt.reduce((count, at) => plannedFetch(at, now) <= now ? count + 1 : count, 0)
     const spacingMs = Math.min(overdueSpacingMs, overdueWindowMs / Math.max(overdue, 1))

@@ -1,5 +1,6 @@
 import { Context, type Effect, Layer, type Scope } from "effect"
 import type { HubDirectory } from "#actors/resource/HubDirectory.ts"
+import type { ResourceHealth } from "#actors/resource/ResourceHealth.ts"
 import type * as HubSubscriptionMessage from "#actors/resource/HubSubscriptionMessage.ts"
 import type * as Resource from "#actors/resource/Resource.ts"
 import type { Actors } from "#actors/runtime/Actor.ts"
@@ -13,6 +14,7 @@ export interface PartitionActors {
   /** Subscriptions at the hubs of publishers, by the id of the resource. */
   readonly hubSubscriptions: Actors<HubSubscriptionMessage.Message>
   readonly hubDirectory: HubDirectory
+  readonly resourceHealth: ResourceHealth
   /** Polls the resource at a random time within the longest period, even if its hub pushes. */
   readonly pollWithinMaxPeriod: (id: number) => Effect.Effect<void>
 }

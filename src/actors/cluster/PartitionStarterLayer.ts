@@ -9,6 +9,7 @@ import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscription from "#actors/resource/HubSubscription.ts"
 import * as HubSubscriptionMessage from "#actors/resource/HubSubscriptionMessage.ts"
 import * as Resource from "#actors/resource/Resource.ts"
+import { ResourceHealth } from "#actors/resource/ResourceHealth.ts"
 import * as ResourceMailbox from "#actors/resource/ResourceMailbox.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
@@ -64,7 +65,9 @@ const makeStartActors = Effect.gen(function*() {
       settings.baseUrl,
       (id, message) => Effect.suspend(() => hubSubscriptions.tell(id, message))
     )
+    const resourceHealth = new ResourceHealth()
     const context: Resource.PartitionContext = {
+      health: resourceHealth,
       hostThrottle: throttle,
       refuse: (refusal) => refuse(hostPauses, partition, throttle, refusal),
       hubDirectory,
@@ -90,7 +93,14 @@ const makeStartActors = Effect.gen(function*() {
       behavior: (self) => hubSubscription.run(self, { hubDirectory, pollWithinMaxPeriod }),
       join: HubSubscriptionMessage.join
     }).pipe(withBudget)
-    return { resources, subscriptions, hubSubscriptions, hubDirectory, pollWithinMaxPeriod } satisfies PartitionActors
+    return {
+      resources,
+      subscriptions,
+      hubSubscriptions,
+      hubDirectory,
+      resourceHealth,
+      pollWithinMaxPeriod
+    } satisfies PartitionActors
   })
 })
 

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer, Metric, Schedule } from "effect"
 import * as EntityId from "effect/cluster/EntityId"
 import * as Sharding from "effect/cluster/Sharding"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -6,11 +6,13 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { partitionCount } from "#domain/Topic.ts"
 import { describeHubs } from "#domain/websub/HubSubscription.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
+import { lateAfterMs } from "#actors/resource/ResourceHealth.ts"
+import { reportGauge } from "#actors/runtime/Metrics.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 import { Partition } from "./Partition.ts"
 import { repeatUnansweredPings, wakeStalledSubscriptions } from "./PartitionRecovery.ts"
 import { Ownership } from "./Partitions.ts"
-import { AwakePartitions } from "./PartitionStarter.ts"
+import { AwakePartitions, type PartitionActors } from "./PartitionStarter.ts"
 import { lockExpirationMs } from "./ShardLeaseLayer.ts"
 
 /**
@@ -101,3 +103,41 @@ export const layerHubReliability = Layer.effectDiscard(Effect.gen(function*() {
   })
   if (enabled) yield* superviseLoop("hub reliability", synchronizeAndPoll, Schedule.spaced("10 seconds"))
 }))
+
+const resourceGauge = Metric.gauge("windhover_resources", {
+  description: "Watched resources of this runner, by the result of their last fetch"
+})
+const lateGauge = Metric.gauge("windhover_late_resources", {
+  description: "Watched resources whose poll is more than a minute late"
+})
+const partitionGauge = Metric.gauge("windhover_partitions", { description: "Partitions that this runner holds" })
+
+/** Reports the partitions of this runner and their resources. Each scrape adds up the counts of the partitions. */
+export const layerMetrics = Layer.effectDiscard(Effect.gen(function*() {
+  const awake = yield* AwakePartitions
+  const clock = yield* Clock.Clock
+  const sum = (count: (partition: PartitionActors) => number) => () => {
+    let total = 0
+    for (const partition of awake.values()) total += count(partition)
+    return total
+  }
+  const countFailing = sum(({ resourceHealth }) => resourceHealth.failingCount)
+  const countAll = sum(({ resources }) => resources.alarmCount)
+  yield* reportGauge(partitionGauge, () => awake.size)
+  yield* reportGauge(
+    Metric.withAttributes(resourceGauge, { state: "working" }),
+    () => Math.max(countAll() - countFailing(), 0)
+  )
+  yield* reportGauge(Metric.withAttributes(resourceGauge, { state: "failing" }), countFailing)
+  yield* reportGauge(lateGauge, sum((partition) => countLate(partition, clock.currentTimeMillisUnsafe())))
+}))
+
+/** Resources that wait for a slot of the runner, and resources that wait for their host. */
+const countLate = ({ resourceHealth, resources }: PartitionActors, now: number): number => {
+  const before = now - lateAfterMs
+  let count = resourceHealth.countWaitingSince(before)
+  resources.forEachAlarmBefore(before, (id) => {
+    if (!resourceHealth.isWaiting(id)) count++
+  })
+  return count
+}

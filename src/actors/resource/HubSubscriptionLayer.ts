@@ -1,6 +1,7 @@
-import { Clock, Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Metric, Option } from "effect"
 import { HubRequestPacer } from "#actors/limits/HubRequestPacer.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
+import { missedByHubs } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { HubClient } from "#domain/ports/HubClient.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
@@ -179,6 +180,7 @@ const recordMiss = Effect.fnUntraced(
     state.missing = undefined
     const { hub, reliable } = subscription
     services.reliability.addCounts({ hub, pushed: 0, missed, consecutiveMisses: reliable ? 1 : 0 })
+    yield* Metric.update(missedByHubs, missed)
     const next = Model.recordMissedPush(subscription, now)
     if (next !== undefined) yield* save(services, state, next, context)
   }

@@ -5,6 +5,7 @@ import type { Delivery, Document } from "#domain/delivery/Notification.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import type { HubDirectory } from "./HubDirectory.ts"
+import type { ResourceHealth } from "./ResourceHealth.ts"
 
 export type Message =
   /** The alarm. */
@@ -77,6 +78,7 @@ export interface PartitionContext {
   readonly hostThrottle: HostThrottle
   /** Delays a refused resource, and pauses its host where the refusal asks for that. */
   readonly refuse: (refusal: HostRefusal) => Effect.Effect<void>
+  readonly health: ResourceHealth
   /** Wakes a resource that waited for its host. */
   readonly wakeResource: (id: number) => Effect.Effect<void>
   readonly deliver: (delivery: Delivery) => Effect.Effect<void>

@@ -3,6 +3,7 @@ import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
 import { Listeners } from "#actors/stream/Listeners.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
+import { observe, pollLateness } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
 import { conditionRefusalOf, requestOf } from "#domain/poll/PollRequest.ts"
@@ -30,6 +31,7 @@ import {
   writeSchedule
 } from "./ResourcePoll.ts"
 import { applyPush } from "./ResourcePush.ts"
+import { lateAfterMs } from "./ResourceHealth.ts"
 
 /** Draws the share of the period (0 up to 1) that spreads the polls; random unless set. Tests set a constant. */
 export const Jitter = Context.Reference<(() => number) | undefined>("windhover/actors/resource/ResourceLayer/Jitter", {
@@ -41,9 +43,6 @@ const pingSpacingMs = 1000
 
 /** Wait of a resource that only strangers watch while the disk has no room, in ms. */
 const fullDiskWaitMs = 60_000
-
-/** An alarm counts as `late` after so many ms. */
-const lateAfterMs = 60_000
 
 export const layer = Layer.effect(
   ResourceBehavior,
@@ -121,6 +120,9 @@ const run = Effect.fnUntraced(
       }
       const refusal = conditionRefusalOf(request, Result.merge(result))
       const answered = refusal === undefined ? result : yield* refetch(services, before, request, result, context)
+      if (trigger !== "ping" && before.lastFetch !== undefined) {
+        observe(pollLateness, Math.max(now - before.nextFetch, 0) / 1000)
+      }
       const at = {
         now: clock.currentTimeMillisUnsafe(),
         trigger,
@@ -155,10 +157,11 @@ const postponeIfFull = (
 ): number | undefined => strangersOnly === true && !diskRoom.forStrangers() ? now + fullDiskWaitMs : undefined
 
 const loadState = Effect.fnUntraced(
-  function*({ store }: PollServices, self: Self<State, Message>, { hubDirectory }: PartitionContext) {
+  function*({ store }: PollServices, self: Self<State, Message>, { health, hubDirectory }: PartitionContext) {
     const stored = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
     if (stored === undefined) return undefined
     const resource = resetFutureTimes(stored, yield* Clock.currentTimeMillis)
+    health.note(resource)
     yield* hubDirectory.observe(resource)
     return self.state = {
       resource,
@@ -176,10 +179,15 @@ const loadState = Effect.fnUntraced(
 )
 
 /** Loads the changed subscriptions. */
-const reload = Effect.fnUntraced(function*({ store }: PollServices, state: State, { hubDirectory }: PartitionContext) {
+const reload = Effect.fnUntraced(function*(
+  { store }: PollServices,
+  state: State,
+  { health, hubDirectory }: PartitionContext
+) {
   const resource = yield* whenAvailable(store.load(state.resource.id))
   if (Option.isNone(resource)) return
   state.resource = withSubscribers(state.resource, resource.value)
+  health.note(state.resource)
   yield* hubDirectory.reload(state.resource)
 })
 

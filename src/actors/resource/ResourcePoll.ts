@@ -1,8 +1,8 @@
-import { type Clock, Effect, Result } from "effect"
+import { type Clock, Effect, Metric, Result } from "effect"
 import type { FetchLimiter } from "#actors/limits/FetchLimiter.ts"
 import type { Listeners } from "#actors/stream/Listeners.ts"
 import { strangersKey } from "#actors/limits/HostThrottle.ts"
-import { countPoll } from "#actors/runtime/Metrics.ts"
+import { countPoll, entries, fetchDuration, observe } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { isMaintenanceDue } from "#domain/poll/Maintenance.ts"
 import { pingOutcomeOf } from "#domain/poll/PingOutcome.ts"
@@ -62,19 +62,24 @@ export const fetchResource = (
   resource: ResourceState,
   request: FetchRequest,
   now: number,
-  { hostThrottle, wakeResource }: PartitionContext
+  { health, hostThrottle, wakeResource }: PartitionContext
 ) => {
   let wait = 1
+  let startedAt: number | undefined
+  const fetch = Effect.suspend(() => {
+    startedAt = clock.currentTimeMillisUnsafe()
+    return fetcher.fetch(resource.strangersOnly === true ? { ...request, strangersOnly: true } : request)
+  })
   return Effect.suspend((): Effect.Effect<number | Result.Result<Fetched, FetchError>> => {
     wait = hostThrottle.enter(resource.host, resource.id, now)
-    return wait === 0
-      ? Effect.result(
-        limiter.run(fetcher.fetch(resource.strangersOnly === true ? { ...request, strangersOnly: true } : request))
-      )
-      : Effect.succeed(wait)
+    if (wait === 0) health.noteStart(resource.id)
+    else health.noteWait(resource.id, Math.min(resource.nextFetch, now))
+    return wait === 0 ? Effect.result(limiter.run(fetch)) : Effect.succeed(wait)
   }).pipe(
     Effect.onExit(() => {
-      const waiting = wait === 0 ? hostThrottle.leave(resource.host, clock.currentTimeMillisUnsafe()) : noResources
+      const endedAt = clock.currentTimeMillisUnsafe()
+      if (startedAt !== undefined) observe(fetchDuration, (endedAt - startedAt) / 1000)
+      const waiting = wait === 0 ? hostThrottle.leave(resource.host, endedAt) : noResources
       return waiting.length === 0 ? Effect.void : Effect.forEach(waiting, wakeResource, { discard: true })
     })
   )
@@ -225,6 +230,7 @@ export const applyResult = (
   state.entryCount = countEntries(result)
   if (result._tag === "Changed") return record(services, state, result.change, context)
   state.resource = result.state
+  context.health.note(result.state)
   return Effect.andThen(
     countPoll(result.state.failures > 0 ? "failed" : "unchanged"),
     writeSchedule(services, result.state)
@@ -248,6 +254,8 @@ const record = Effect.fnUntraced(
     const change = hasEntries ? yield* addLanguages(services.languages, found) : found
     const deliveries = yield* whenAvailable(Effect.andThen(context.awaitLease, services.store.record(change)))
     state.resource = change.state
+    context.health.note(change.state)
+    if (hasEntries) yield* Metric.update(entries, change.entries.length + change.updated.length)
     if (change.announce !== undefined) yield* services.notifyListeners(state.resource.id)
     yield* Effect.forEach(deliveries, context.deliver, { discard: true })
     yield* countPoll(change.state.failures > 0 ? "failed" : "changed")

@@ -25,6 +25,9 @@ export interface Actors<M> {
   readonly stop: (id: number) => Effect.Effect<void>
   /** Stops waking actors. Returns when the running ones have finished. */
   readonly drain: Effect.Effect<void>
+  readonly alarmCount: number
+  /** Visits the actors whose alarms are before `time` (epoch ms): due ones that wait for a slot. */
+  readonly forEachAlarmBefore: (time: number, visit: (id: number) => void) => void
   readonly counts: Effect.Effect<{ readonly running: number; readonly resident: number; readonly alarms: number }>
 }
 

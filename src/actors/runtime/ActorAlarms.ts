@@ -38,6 +38,10 @@ export class ActorAlarms implements AlarmSource {
     return this.#waitsForSlot ? undefined : this.#queue.next
   }
 
+  forEachBefore(time: number, visit: (id: number) => void): void {
+    this.#queue.forEachBefore(time, visit)
+  }
+
   /** Sets, moves or (undefined) clears the alarm of an actor. */
   set(id: number, at: number | undefined): void {
     if (at === undefined) this.#queue.clear(id)

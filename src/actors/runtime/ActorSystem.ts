@@ -70,6 +70,14 @@ class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceGroup<
     alarms: this.#alarms.size
   }))
 
+  get alarmCount(): number {
+    return this.#alarms.size
+  }
+
+  forEachAlarmBefore(time: number, visit: (id: number) => void): void {
+    this.#alarms.forEachBefore(time, visit)
+  }
+
   readonly end = Effect.suspend(() => {
     this.draining = true
     this.#alarms.close()

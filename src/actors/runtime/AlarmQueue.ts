@@ -36,6 +36,17 @@ export class AlarmQueue {
     return this.#ids[slot] === id ? this.#times[this.#positions[slot] ?? 0] : undefined
   }
 
+  /** Visits the ids whose alarms are before `time`, in no order. Reads no later alarm than the first ones behind `time`. */
+  forEachBefore(time: number, visit: (id: number) => void): void {
+    const visitBelow = (position: number): void => {
+      if (position >= this.#size || get(this.#times, position) >= time) return
+      visit(get(this.#ids, get(this.#slots, position)))
+      visitBelow(2 * position + 1)
+      visitBelow(2 * position + 2)
+    }
+    visitBelow(0)
+  }
+
   /** Sets or moves the alarm of `id`. Returns true when this alarm is now the first one. */
   set(id: number, at: number): boolean {
     const slot = this.#find(id)

@@ -12,7 +12,7 @@ import { Deliverer, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Channel, Subscription } from "#domain/Subscription.ts"
 import * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
-import { countDelivery } from "#actors/runtime/Metrics.ts"
+import { countDelivery, deliveryLag, observe } from "#actors/runtime/Metrics.ts"
 import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 
 /** Outcome of an attempt. No request was sent when the channel has no sender (`unserved`) or the runner lost the lease (`lease-lost`). */
@@ -80,6 +80,9 @@ export const layer = Layer.effect(
         )
       )
       if (outcome.verdict !== "lease-lost") yield* countDelivery(outcome.verdict)
+      if (outcome.verdict === "delivered") {
+        observe(deliveryLag, Math.max(clock.currentTimeMillisUnsafe() - delivery.waitsSince, 0) / 1000)
+      }
       return outcome
     })
 

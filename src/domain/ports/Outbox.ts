@@ -11,6 +11,9 @@ export interface Backlog {
   readonly nextSequence: number
 }
 
+/** Maximum of deliveries that `measure` counts: it reads all of them. */
+export const maxMeasured = 200_000
+
 /**
  * Unconfirmed deliveries. `ResourceStore.record` writes a row in the transaction of the entries. A confirmation deletes the row; the end of
  * the retry schedule leaves it as dropped.
@@ -43,6 +46,8 @@ export class Outbox extends Context.Service<Outbox, {
     partitions: ReadonlyArray<number>,
     before: number
   ) => Effect.Effect<ReadonlyArray<{ readonly partition: number; readonly subscriptionId: number }>, StoreError>
+  /** Counts the waiting deliveries of all runners, up to `maxMeasured`. `oldestAt` is the earliest creation, epoch ms. */
+  readonly measure: Effect.Effect<{ readonly waiting: number; readonly oldestAt: number | undefined }, StoreError>
   /** Writes the buffered confirmations. */
   readonly flush: Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/Outbox") {}

@@ -55,6 +55,16 @@ export interface SubscribedResource {
   readonly format?: Format
 }
 
+/** The alarms of a partition as it starts. */
+export interface PartitionAlarms {
+  /** Ids in ascending order. */
+  readonly ids: Float64Array
+  /** Due times (epoch ms), index by index. */
+  readonly dueAt: Float64Array
+  /** Ids of the resources whose last fetch failed. */
+  readonly failing: Float64Array
+}
+
 export class ResourceStore extends Context.Service<ResourceStore, {
   /** By canonical topic. */
   readonly find: (url: string) => Effect.Effect<Option.Option<ResourceState>, StoreError>
@@ -70,10 +80,8 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   readonly findFragments: (page: string, limit: number) => Effect.Effect<ReadonlyArray<number>, StoreError>
   /** By id; the loads of some milliseconds are one query. */
   readonly load: (id: number) => Effect.Effect<Option.Option<ResourceState>, StoreError>
-  /** Alarms of a partition: ids of resources with an active subscription in ascending order, and their due times (epoch ms), index by index. */
-  readonly alarms: (
-    partition: number
-  ) => Effect.Effect<{ readonly ids: Float64Array; readonly dueAt: Float64Array }, StoreError>
+  /** Alarms of a partition: the resources with an active subscription. */
+  readonly alarms: (partition: number) => Effect.Effect<PartitionAlarms, StoreError>
   /**
    * Records an unchanged poll in memory, and in bulk in the database within 2 s. This process sees it at once. A poll that a crash has lost
    * is repeated. A poll older than the last written fetch has no effect.

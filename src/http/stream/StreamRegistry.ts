@@ -27,4 +27,5 @@ export class StreamRegistry extends Context.Service<StreamRegistry, {
   readonly admit: (caller: Caller) => Effect.Effect<StreamConnection, Refusal, Scope.Scope>
   /** Ends all streams, so that a shutdown does not wait for them. */
   readonly close: Effect.Effect<void>
+  readonly count: () => number
 }>()("windhover/http/stream/StreamRegistry") {}

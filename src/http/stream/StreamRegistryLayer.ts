@@ -40,7 +40,8 @@ export const layer = Layer.effect(
           Effect.suspend(() => streams.add(caller)),
           (stream) => Effect.sync(() => streams.remove(caller, stream))
         ),
-      close: Effect.sync(() => streams.close())
+      close: Effect.sync(() => streams.close()),
+      count: () => streams.count
     })
   })
 )
@@ -97,6 +98,10 @@ class StreamTable {
   sendHeartbeats(): void {
     this.#second = (this.#second + 1) % heartbeatSeconds
     for (const stream of this.#currentSlot()) stream.onHeartbeat()
+  }
+
+  get count(): number {
+    return this.#accounts.total
   }
 
   credentials(): ReadonlyArray<string> {

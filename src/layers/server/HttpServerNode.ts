@@ -43,16 +43,39 @@ export const layerWith = (timeouts: ServerTimeouts, spare: ConnectionLimitsOptio
     const { host, maxStreams, maxStreamsPerAccount, port, trustedProxies } = yield* Settings
     const limits = { maxPerAddress: maxStreamsPerAccount + spare.maxPerAddress, maxTotal: maxStreams + spare.maxTotal }
     const connections = new ConnectionLimits(limits, isWithin(trustedProxies))
-    const server = NodeHttpServer.layer(() => makeServer(timeouts, connections), {
-      host,
-      port,
-      gracefulShutdownTimeout: shutdownTimeoutMs
-    })
-    const address = { host, port, hostVariable: "WINDHOVER_HOST", portVariable: "WINDHOVER_PORT" }
-    return Layer.effectContext(
-      Effect.mapError(Layer.build(server), ({ cause }) => toListenError(address, cause))
-    )
+    return listen({ host, port, portVariable: "WINDHOVER_PORT" }, timeouts, connections)
   }))
+
+const listen = (
+  { host, port, portVariable }: { readonly host: string; readonly port: number; readonly portVariable: string },
+  timeouts: ServerTimeouts,
+  connections: ConnectionLimits
+) => {
+  const server = NodeHttpServer.layer(() => makeServer(timeouts, connections), {
+    host,
+    port,
+    gracefulShutdownTimeout: shutdownTimeoutMs
+  })
+  return Layer.effectContext(
+    Effect.mapError(
+      Layer.build(server),
+      ({ cause }) => toListenError({ host, port, hostVariable: "WINDHOVER_HOST", portVariable }, cause)
+    )
+  )
+}
+
+/** Connections of a server that answers monitoring only. */
+const metricsConnections: ConnectionLimitsOptions = { maxPerAddress: 32, maxTotal: 64 }
+
+/** Serves `routes` on a port of their own, for monitoring. */
+export const provideMetricsPort = <A, E, R>(routes: Layer.Layer<A, E, R>, port: number) =>
+  routes.pipe(Layer.provide(Layer.unwrap(Settings.useSync(({ host, trustedProxies }) =>
+    listen(
+      { host, port, portVariable: "WINDHOVER_METRICS_PORT" },
+      defaultTimeouts,
+      new ConnectionLimits(metricsConnections, isWithin(trustedProxies))
+    )
+  ))))
 
 export const layer = layerWith(defaultTimeouts)
 

@@ -2,13 +2,13 @@ import { Clock, Effect, Latch, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { logSlotOf } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
-import { Outbox } from "#domain/ports/Outbox.ts"
+import { maxMeasured, Outbox } from "#domain/ports/Outbox.ts"
 import { repeatInBackground } from "./Background.ts"
 import { batched } from "./Batched.ts"
 import { makeReadBacklog } from "./OutboxBacklog.ts"
 import { splitDelivery } from "./OutboxSplit.ts"
 import { run } from "./Query.ts"
-import { column, farFuture, instant } from "./Values.ts"
+import { column, farFuture, instant, millis } from "./Values.ts"
 
 /** Confirmed deliveries are deleted 50 ms after the first of them, or as soon as 256 are confirmed. */
 const confirmDelayMs = 50
@@ -39,6 +39,7 @@ export const layer = Layer.effect(
       hold: hold(sql),
       restartWaiting: restartWaiting(sql),
       findStalled: selectStalled(sql),
+      measure: measure(sql),
       flush
     })
   })
@@ -139,6 +140,16 @@ const restartWaiting = (sql: SqlClient.SqlClient) =>
       [BigInt(subscriptionId), since]
     ))
   })
+
+const measure = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    run(sql.unsafe<{ waiting: number; oldest: number | null }>(
+      `select count(*)::float8 as waiting, ${millis("min(created_at)")} as oldest
+      from (select created_at from deliveries where state = 0 limit $1::int4) waiting`,
+      [maxMeasured]
+    )),
+    ([row]) => ({ waiting: row?.waiting ?? 0, oldestAt: row?.oldest ?? undefined })
+  )
 
 const selectStalled = (sql: SqlClient.SqlClient) =>
   Effect.fn("Outbox.findStalled")(function*(partitions: ReadonlyArray<number>, before: number) {

@@ -18,21 +18,28 @@ export const makeReadAlarms = (sql: SqlClient.SqlClient, touchOf: (resourceId: n
     maxInputs: partitionCount,
     run: Effect.fnUntraced(function*(wanted: ReadonlyArray<number>) {
       const now = yield* Clock.currentTimeMillis
-      const rows = yield* run(sql.unsafe<{ partition: number; packed: Uint8Array }>(
+      const rows = yield* run(sql.unsafe<AlarmRow>(
         selectAlarms(wanted.length > maxLookedUp),
         [now, column.integers(wanted)]
       ))
-      const packed = new Map(rows.map((row) => [row.partition, row.packed]))
+      const byPartition = new Map(rows.map((row) => [row.partition, row]))
       return wanted.map((partition) => {
-        const { dueAt, ids } = unpackAlarms(packed.get(partition) ?? new Uint8Array())
+        const row = byPartition.get(partition)
+        const { dueAt, ids } = unpackAlarms(row?.packed ?? new Uint8Array())
         ids.forEach((id, i) => {
           const polled = touchOf(id)
           if (polled !== undefined) dueAt[i] = polled.nextFetch
         })
-        return { ids, dueAt }
+        return { ids, dueAt, failing: unpackIds(row?.failing ?? new Uint8Array()) }
       })
     })
   })
+
+interface AlarmRow {
+  readonly partition: number
+  readonly packed: Uint8Array
+  readonly failing: Uint8Array | null
+}
 
 /**
  * Id and due time of each watched resource, packed by partition: a million rows would take many times as long.
@@ -41,7 +48,8 @@ export const makeReadAlarms = (sql: SqlClient.SqlClient, touchOf: (resourceId: n
  * In order of their partitions, each resource lies on another page, and every page is read a hundred times.
  */
 const selectAlarms = (scan: boolean): string => `
-  select r.partition::int4 as partition, string_agg(int8send(r.id) || timestamptz_send(s.next_fetch), '') as packed
+  select r.partition::int4 as partition, string_agg(int8send(r.id) || timestamptz_send(s.next_fetch), '') as packed,
+    string_agg(int8send(r.id), '') filter (where s.failures > 0) as failing
   from resources r join schedule s on s.resource_id = r.id
   where r.partition ${scan ? "+ 0" : ""} = any($2::int4[])
     and exists (select from subscriptions u where u.resource_id = r.id and ${isLive("u")})
@@ -60,4 +68,9 @@ const unpackAlarms = (packed: Uint8Array): { readonly ids: Float64Array; readonl
     ids: Float64Array.from(order, (i) => ids[i] ?? 0),
     dueAt: Float64Array.from(order, (i) => Number(view.getBigInt64(i * 16 + 8)) / 1000 + serverEpochMs)
   }
+}
+
+const unpackIds = (packed: Uint8Array): Float64Array => {
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
+  return Float64Array.from({ length: packed.byteLength / 8 }, (_, i) => Number(view.getBigInt64(i * 8)))
 }

@@ -63,6 +63,9 @@ describe("AlarmQueue", () => {
           assert.strictEqual(alarms.timeOf(id), model.get(id))
           assert.strictEqual(alarms.next, model.size === 0 ? undefined : Math.min(...model.values()))
           assert.strictEqual(alarms.size, model.size)
+          const early: Array<number> = []
+          alarms.forEachBefore(at, (visited) => void early.push(visited))
+          assert.sameMembers(early, [...model].flatMap(([key, time]) => time < at ? [key] : []))
         }
         assert.deepStrictEqual(drain(alarms).map((id) => model.get(id)), [...model.values()].toSorted((a, b) => a - b))
       })
