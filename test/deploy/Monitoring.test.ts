@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync, spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { temporaryDirectory } from "#test/support/Databases.ts"
 import { outside, start } from "#test/support/Service.ts"
 
 const deploy = `${import.meta.dirname}/../../deploy`
@@ -21,7 +22,7 @@ describe("the files for Prometheus and Grafana", () => {
   it.live("name metrics that a running service exports, in a form that promtool accepts", () =>
     Effect.gen(function*() {
       const world = yield* outside
-      const service = yield* start({})
+      const service = yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })
       const [topic = ""] = world.feeds
       yield* service.call({ "hub.mode": "subscribe", "hub.topic": topic, "hub.callback": `${world.url}/hook`, retrieve: "true" })
       world.publish("news")
