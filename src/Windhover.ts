@@ -80,7 +80,12 @@ const layerMetricsPort = Layer.unwrap(
 )
 
 /** The `Hub` with the HTTP and XMPP faces, over stores and settings. Shutdown stops the server first, then the actors. */
-export const layerService = Layer.mergeAll(Routes.layerServed, layerMetricsPort, ProcessMetrics.layer, XmppService.layer).pipe(
+export const layerService = Layer.mergeAll(
+  Routes.layerServed,
+  layerMetricsPort,
+  ProcessMetrics.layer,
+  XmppService.layer
+).pipe(
   Layer.provideMerge(ActorsLayer.layer),
   Layer.provide(XmppSender.layer),
   Layer.provide(Senders.layer)

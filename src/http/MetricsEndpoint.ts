@@ -90,7 +90,8 @@ const makeRefresh = Effect.gen(function*() {
   // One count at a time: while the database is silent, further scrapes wait for the same answer.
   let running: Fiber.Fiber<unknown> | undefined
   const recount = Effect.gen(function*() {
-    const fiber = running ?? (yield* Effect.forkIn(Effect.ensuring(count, Effect.sync(() => running = undefined)), scope))
+    const fiber = running ??
+      (yield* Effect.forkIn(Effect.ensuring(count, Effect.sync(() => running = undefined)), scope))
     running = fiber
     const answer = yield* Effect.timeoutOption(Fiber.await(fiber), queryTimeout)
     if (Option.isNone(answer)) querySeconds = Math.max(querySeconds, 1)

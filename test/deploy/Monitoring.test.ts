@@ -16,7 +16,8 @@ const metricNames = (text: string): ReadonlyArray<string> =>
     name.replace(/_(bucket|count|sum)$/, "")
   )
 
-const promtool = (args: ReadonlyArray<string>, input = "") => execFileSync("promtool", args, { input, encoding: "utf8" })
+const promtool = (args: ReadonlyArray<string>, input = "") =>
+  execFileSync("promtool", args, { input, encoding: "utf8" })
 
 describe("the files for Prometheus and Grafana", () => {
   it.live("name metrics that a running service exports, in a form that promtool accepts", () =>
@@ -24,7 +25,12 @@ describe("the files for Prometheus and Grafana", () => {
       const world = yield* outside
       const service = yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })
       const [topic = ""] = world.feeds
-      yield* service.call({ "hub.mode": "subscribe", "hub.topic": topic, "hub.callback": `${world.url}/hook`, retrieve: "true" })
+      yield* service.call({
+        "hub.mode": "subscribe",
+        "hub.topic": topic,
+        "hub.callback": `${world.url}/hook`,
+        retrieve: "true"
+      })
       world.publish("news")
       yield* service.call({ "hub.mode": "publish", "hub.url": topic })
       yield* world.until(() => world.posted.length === 1)

@@ -49,7 +49,10 @@ describe("/metrics", () => {
       const read = (authorization: string) =>
         Effect.map(api("/metrics", { headers: { authorization } }, "192.0.2.1"), ({ status }) => status)
       assert.deepStrictEqual(
-        yield* Effect.forEach(["Bearer a-token-for-metrics", "Bearer a-token-for-metric", "Basic YWxpY2U6d29uZGVy"], read),
+        yield* Effect.forEach(
+          ["Bearer a-token-for-metrics", "Bearer a-token-for-metric", "Basic YWxpY2U6d29uZGVy"],
+          read
+        ),
         [200, 401, 401]
       )
     }).pipe(Effect.scoped))

@@ -22,6 +22,10 @@ describe("ResourceHealth", () => {
     assert.strictEqual(health.countWaitingSince(2_000), 2)
     health.noteStart(3)
     health.note({ id: 1, failures: 0, subscribers: 0 })
-    assert.deepStrictEqual([health.countWaitingSince(2_001), health.isWaiting(1), health.isWaiting(2)], [1, false, true])
+    assert.deepStrictEqual([health.countWaitingSince(2_001), health.isWaiting(1), health.isWaiting(2)], [
+      1,
+      false,
+      true
+    ])
   })
 })
