@@ -39,7 +39,7 @@ const buildGauge = Metric.gauge("windhover_build_info", { description: "1, with 
 export const makeMetricsEndpoint = Effect.gen(function*() {
   const { metricsToken, trustedProxies } = yield* Settings
   const isToken = metricsToken === undefined ? undefined : isEqualTo(`Bearer ${Redacted.value(metricsToken)}`)
-  const refresh = yield* makeRefresh
+  const { refresh } = yield* makeRefresh
   yield* registerAll
 
   const isAllowed = (request: HttpServerRequest): boolean =>
@@ -105,5 +105,7 @@ const makeRefresh = Effect.gen(function*() {
   yield* reportGauge(databaseGauge, () => querySeconds)
   yield* reportGauge(streamGauge, streams.count)
   yield* reportGauge(Metric.withAttributes(buildGauge, { version: yield* ProductVersion }), () => 1)
-  return Effect.suspend(() => clock.currentTimeMillisUnsafe() - countedAt < maxAgeMs ? Effect.void : recount)
+  return {
+    refresh: Effect.suspend(() => clock.currentTimeMillisUnsafe() - countedAt < maxAgeMs ? Effect.void : recount)
+  }
 })
