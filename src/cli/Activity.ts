@@ -63,10 +63,8 @@ export const hubs = Command.make(
 )
 
 /** Describes the next attempt of a delivery, or the reason why none follows. */
-const describeNext = (delivery: DeliveryView): string => {
-  if (delivery.outcome !== "failed") return delivery.outcome
-  return delivery.nextTry === undefined ? "dropped" : renderTime(delivery.nextTry)
-}
+const describeNext = (delivery: DeliveryView): string =>
+  delivery.outcome === "failed" && delivery.nextTry !== undefined ? renderTime(delivery.nextTry) : delivery.outcome
 
 export const deliveries = Command.make(
   "deliveries",

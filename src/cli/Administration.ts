@@ -50,7 +50,7 @@ const attemptFields = {
 export const DeliveryView = Schema.Union([
   Schema.Struct({
     ...attemptFields,
-    outcome: Schema.Literals(["delivered", "failed", "bounced", "ended"]),
+    outcome: Schema.Literals(["delivered", "failed", "dropped", "bounced", "ended"]),
     subscriptionId: Schema.Finite,
     sequence: Schema.Finite,
     attempt: Schema.Int,

@@ -42,7 +42,10 @@ export const layer = Layer.effect(
         }))
       }),
       deliveries: Effect.fn("Administration.deliveries")(function*(login, limit) {
-        return yield* deliveryLog.list({ ...(yield* filterByLogin(accounts, login)), limit }).pipe(failOnStoreError)
+        const page = yield* deliveryLog.list({ ...(yield* filterByLogin(accounts, login)), limit }).pipe(
+          failOnStoreError
+        )
+        return page.items
       }),
       hubs: Effect.fn("Administration.hubs")(function*(limit) {
         const reports = yield* hubSubscriptions.hubs(limit).pipe(failOnStoreError)

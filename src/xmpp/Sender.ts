@@ -1,6 +1,7 @@
 import { Cache, Effect, Layer, Option, Schedule } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { acceptedSentence } from "#domain/delivery/Notification.ts"
 import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -64,12 +65,16 @@ const getRecipient = ({ endpoint, host }: Subscription, domain: string): string 
   host === Jid.domainOf(domain) ? endpoint.slice(0, -host.length) + domain : endpoint
 
 const outcomeOf: { readonly [result in SendResult]: Outcome } = {
-  accepted: { verdict: "delivered" },
+  accepted: { verdict: "delivered", attempt: { code: 0, message: acceptedSentence } },
   unavailable: { verdict: "unserved" },
   "lease-lost": { verdict: "lease-lost" },
   poison: {
     verdict: "failed",
-    attempt: { code: 0, message: "The XMPP server does not take this notification: it closes the stream." }
+    attempt: {
+      code: 0,
+      message: "The XMPP server does not take this notification: it closes the stream.",
+      reason: "xmpp"
+    }
   }
 }
 

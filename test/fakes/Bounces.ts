@@ -1,7 +1,7 @@
 import { Option } from "effect"
 import { addBounce, maxTrialDelayMs } from "#domain/delivery/Bounce.ts"
-import { logSlotOf } from "#domain/delivery/Delivery.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
+import { logFailure } from "./DeliveryLog.ts"
 import { operation, type State, type Subscriber } from "./State.ts"
 
 export const make = (state: State): BounceStore["Service"] =>
@@ -13,7 +13,8 @@ export const make = (state: State): BounceStore["Service"] =>
         const bounces = addBounce(subscriber.bounces, bounce, now)
         if (bounces === undefined) return Option.none()
         const { message, sequence } = bounce
-        subscriber.log.set(logSlotOf(sequence, 0), { sequence, attempt: 0, triedAt: now, code: 0, message })
+        const result = { code: 0, message, reason: "bounced" } as const
+        logFailure(state, subscriber, now, { outcome: "bounced", sequence, attempt: 0, result })
         subscriber.bounces = bounces
         return Option.some(bounces)
       }),

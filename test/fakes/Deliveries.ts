@@ -1,7 +1,8 @@
 import { Effect } from "effect"
-import { countFitting, documentBytes, logSlotOf } from "#domain/delivery/Delivery.ts"
+import { countFitting, documentBytes } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { logFailure } from "./DeliveryLog.ts"
 import { operation, type Queued, type State } from "./State.ts"
 
 export const make = (state: State): Outbox["Service"] =>
@@ -77,11 +78,12 @@ const fail = (
   if (subscriber?.queue.get(delivery.id)?.dropped !== false) return
   const { attempt, id, sequence } = delivery
   subscriber.queue.set(id, { delivery, lastAttempt, dropped: nextTry === undefined })
-  subscriber.log.set(logSlotOf(sequence, attempt), {
+  logFailure(state, subscriber, triedAt, {
+    outcome: nextTry === undefined ? "dropped" : "failed",
     sequence,
     attempt,
-    triedAt,
-    ...lastAttempt,
+    result: lastAttempt,
+    delivery: { ...delivery, attempt: attempt - 1 },
     ...(nextTry !== undefined && { nextTry })
   })
 }
@@ -113,11 +115,12 @@ const split = (state: State, tried: Delivery, lastAttempt: AttemptResult, triedA
   for (const queued of all) subscriber.queue.set(queued.delivery.id, queued)
   subscriber.nextSequence++
   state.queueOf.set(older.id, older.subscriptionId)
-  subscriber.log.set(logSlotOf(tried.sequence, tried.attempt + 1), {
+  logFailure(state, subscriber, triedAt, {
+    outcome: "failed",
     sequence: tried.sequence,
     attempt: tried.attempt + 1,
-    triedAt,
-    ...lastAttempt,
+    result: lastAttempt,
+    delivery: tried,
     nextTry: triedAt
   })
 }

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Retention } from "#domain/ports/Retention.ts"
+import { firstPositionAt } from "#domain/delivery/DeliveryLogEntry.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { operation, removeResource, type State } from "./State.ts"
 
@@ -7,6 +8,9 @@ export const make = (state: State): Retention["Service"] =>
   Retention.of({
     pruneDeliveries: Effect.fn("Retention.pruneDeliveries")((partition, before, limit) =>
       operation(state, () => expire(state, partition, before, limit))
+    ),
+    pruneDeliveryLog: Effect.fn("Retention.pruneDeliveryLog")((before, limit) =>
+      operation(state, () => trimLog(state, firstPositionAt(before), limit))
     ),
     pruneEntries: Effect.fn("Retention.pruneEntries")((partition, keep, after) =>
       operation(state, () => {
@@ -28,6 +32,16 @@ export const make = (state: State): Retention["Service"] =>
     ),
     pruneHubs: Effect.fn("Retention.pruneHubs")((before, limit) => operation(state, () => forget(state, before, limit)))
   })
+
+const trimLog = (state: State, before: bigint, limit: number): number => {
+  const ends = state.ends.filter(({ position }) => position < before).slice(0, limit)
+  for (const end of ends) state.ends.splice(state.ends.indexOf(end), 1)
+  const attempts = [...state.subscriptions.values()].flatMap(({ log }) =>
+    [...log].flatMap(([slot, { position }]) => position < before ? [{ log, slot }] : [])
+  ).slice(0, limit)
+  for (const { log, slot } of attempts) log.delete(slot)
+  return Math.max(ends.length, attempts.length)
+}
 
 const forget = ({ hubs, upstreams }: State, before: number, limit: number): number => {
   const asked = new Set([...upstreams.values()].map(({ hub }) => hub))

@@ -3,7 +3,7 @@ import type { Account, Token } from "#domain/Account.ts"
 import type { BounceHistory, Trial } from "#domain/delivery/Bounce.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { AttemptResult, Delivery, Document } from "#domain/delivery/Notification.ts"
-import type { LoggedAttempt, LoggedDenial } from "#domain/ports/DeliveryLog.ts"
+import type { SubscriptionEnd } from "#domain/ports/DeliveryLog.ts"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCountedSubscribers, type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
@@ -12,6 +12,23 @@ import type { Subscription } from "#domain/Subscription.ts"
 import type { NewPing, Ping } from "#domain/ports/Pings.ts"
 import type { SlidingWindow } from "#domain/limits/SlidingWindow.ts"
 import type { HubCounts, HubSubscription } from "#domain/websub/HubSubscription.ts"
+
+/** An attempt in its slot. */
+export interface LogRow {
+  readonly position: bigint
+  readonly outcome: "delivered" | "failed" | "dropped" | "bounced"
+  readonly attempt: number
+  readonly sequence: number
+  readonly result: AttemptResult
+  readonly nextTry?: number
+  /** Absent for a bounce. */
+  readonly delivery?: Delivery
+}
+
+export interface LogEnd {
+  readonly position: bigint
+  readonly end: SubscriptionEnd
+}
 
 /** A ping, and the account that it belongs to. */
 export interface RecordedPing {
@@ -37,7 +54,9 @@ export interface State {
   /** By resource, then by id. */
   readonly subscribers: Map<number, Map<number, Subscriber>>
   /** How subscriptions ended, oldest first. */
-  readonly ends: Array<(LoggedAttempt & { readonly outcome: "ended" } | LoggedDenial) & { readonly accountId: number }>
+  readonly ends: Array<LogEnd>
+  /** By subscription: epoch ms of the end of its recording. */
+  readonly recordings: Map<number, number>
   /** Which subscription's queue holds a delivery. */
   readonly queueOf: Map<number, number>
   /** By id, in order. */
@@ -76,8 +95,8 @@ export interface Subscriber {
   /** Of a paused one, epoch ms. */
   trialAt?: number | undefined
   trial?: Trial | undefined
-  /** Its last tries, by their place. */
-  readonly log: Map<number, Omit<LoggedAttempt, "outcome" | "subscriptionId" | "topic" | "endpoint">>
+  /** Its last tries, by their slot. */
+  readonly log: Map<number, LogRow>
 }
 
 export interface Queued {
@@ -119,6 +138,7 @@ export const make = (): State => {
     subscriptions: new Map(),
     subscribers: new Map(),
     ends: [],
+    recordings: new Map(),
     queueOf: new Map(),
     questions: new Map(),
     turns: new Map(),

@@ -347,7 +347,7 @@ const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* record(found(resource, [entry("c")]))
       assert.deepStrictEqual(yield* sequencesOf(subscription.id), [1, 2, 3, 4])
       const log = yield* DeliveryLog.use(({ list }) => list({ limit: 1_000 }))
-      const logged = log.find((one) =>
+      const logged = log.items.find((one) =>
         one.outcome === "failed" && one.subscriptionId === subscription.id && one.attempt === 2
       )
       assert.deepInclude(logged, { ...tooLarge, sequence: 1, triedAt: 9_000, nextTry: 9_000 })

@@ -68,7 +68,8 @@ const sweepPartition = Effect.fn("RetentionSweep.sweepPartition")(function*(
   yield* repeatDeletion(retention.pruneDeliveries(partition, now - keepDroppedDays * dayMs, maxDeleted))
   yield* repeatFrom(0, (after) => Effect.map(retention.pruneEntries(partition, keepEntries, after), ({ next }) => next))
   yield* sweepResources(retention, partition, actors, now - keepUnwatchedDays * dayMs)
-  // Hubs belong to no partition, so each partition sweeps them. Mostly no hub has expired.
+  // Attempts and hubs are in no partition's share, so each partition sweeps all of them. Mostly none has expired.
+  yield* repeatDeletion(retention.pruneDeliveryLog(now - keepDroppedDays * dayMs, maxDeleted))
   yield* repeatDeletion(retention.pruneHubs(now - hubRetentionMs, maxDeleted))
 })
 

@@ -52,7 +52,7 @@ const makeRecordBounce = Effect.gen(function*() {
 
   const end = Effect.fnUntraced(function*(subscription: Subscription, { message, sequence }: Bounce) {
     const partition = partitionOf(subscription)
-    const last = { sequence, attempt: 0, code: 0, message }
+    const last = { sequence, attempt: 0, code: 0, message, reason: "bounced" } as const
     yield* endSubscription<StoreError>({ log, subscriptions }, identity, subscription, last)
     yield* partitions.forget(partition, subscription.id)
     yield* partitions.reloadResource(partition, subscription.resourceId)

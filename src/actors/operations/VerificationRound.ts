@@ -83,8 +83,8 @@ const makeProcess = Effect.fnUntraced(function*(
           Effect.annotateLogs({ mode, callbackHost: host, topicHost: topic.host })
         )
         if (mode === "subscribe") {
-          const denied = { accountId, topic: topic.given, endpoint, code: 0, message: refusal.message }
-          yield* log.recordEnd({ outcome: "denied", ...denied })
+          const denied = { accountId, topic: topic.given, endpoint, host, code: 0, message: refusal.message }
+          yield* log.recordEnd({ outcome: "denied", reason: "refused-intent", ...denied })
         }
       }
       yield* refusal !== undefined && mode === "subscribe" && subscription.face === "hub"

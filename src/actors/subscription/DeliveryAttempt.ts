@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import { needsSplit } from "#domain/delivery/Delivery.ts"
-import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import { type AttemptResult, attemptText, type Delivery } from "#domain/delivery/Notification.ts"
 import { afterFailure, maxFailingMs, maxWaitingMs, scheduleAfter } from "#domain/delivery/Retry.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -54,7 +54,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
         if (state.failing !== undefined) yield* health.recordSuccess(state)
         if (state.subscription.trial !== undefined) yield* trial.start(state, delivery)
         yield* outbox.confirm(delivery.id)
-        if (outcome.answer !== undefined) yield* log.recordDelivery(delivery, outcome.answer)
+        if (outcome.attempt !== undefined) yield* log.recordDelivery(delivery, outcome.attempt)
         state.window.deliveries.shift()
         return undefined
       case "ended":
@@ -133,7 +133,7 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
       Effect.annotateLogs({
         subscription: delivery.subscriptionId,
         sequence: delivery.sequence,
-        reason: result.message
+        reason: attemptText(result)
       })
     )
     state.window.deliveries.shift()

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { AttemptResult } from "#domain/delivery/Notification.ts"
+import { type AttemptResult, attemptText } from "#domain/delivery/Notification.ts"
 import type { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import type { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -19,12 +19,13 @@ export interface FinalDelivery extends AttemptResult {
 export const endSubscription = Effect.fnUntraced(function*<E>(
   stores: { readonly log: DeliveryLog["Service"]; readonly subscriptions: SubscriptionStore["Service"] },
   persist: <A>(statement: Effect.Effect<A, StoreError>) => Effect.Effect<A, E>,
-  { accountId, endpoint, id, topic }: Subscription,
+  { accountId, endpoint, host, id, topic }: Subscription,
   last: FinalDelivery
 ) {
-  yield* persist(stores.log.recordEnd({ outcome: "ended", accountId, subscriptionId: id, topic, endpoint, ...last }))
+  const ended = { accountId, subscriptionId: id, topic, endpoint, host }
+  yield* persist(stores.log.recordEnd({ outcome: "ended", ...ended, ...last }))
   yield* persist(stores.subscriptions.remove(id))
   yield* Effect.logInfo("A receiver ended its subscription.").pipe(
-    Effect.annotateLogs({ subscription: id, reason: last.message })
+    Effect.annotateLogs({ subscription: id, reason: attemptText(last) })
   )
 })

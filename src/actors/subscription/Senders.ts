@@ -2,13 +2,15 @@ import { Clock, Context, Effect, Layer } from "effect"
 import {
   classifyStatus,
   describeFailedAttempt,
+  describeSilence,
+  describeSuccess,
   parcel,
   render,
   type Rendered,
   requestedWait
 } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery, Notification } from "#domain/delivery/Notification.ts"
-import { Deliverer, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
+import { Deliverer, type DeliveryError, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Channel, Subscription } from "#domain/Subscription.ts"
 import * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
@@ -18,10 +20,10 @@ import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 /** Outcome of an attempt. No request was sent when the channel has no sender (`unserved`) or the runner lost the lease (`lease-lost`). */
 export type Outcome = Success | Failure | { readonly verdict: "unserved" | "lease-lost" }
 
-/** Channels without answers log no success. */
+/** The null device logs no success. */
 interface Success {
   readonly verdict: "delivered"
-  readonly answer?: DeliveryResponse
+  readonly attempt?: AttemptResult
 }
 
 /** `ended`: the receiver does not exist any more, which ends the subscription. */
@@ -72,12 +74,8 @@ export const layer = Layer.effect(
       const rendered = renderShared(delivery.notification, subscription)
       const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isLeaseHeld)
       const outcome = yield* limiter.run(subscription.host, callback, posted).pipe(
-        Effect.map((answer) => outcomeOf(answer, delivery, subscription, clock)),
-        Effect.catchTag(
-          "DeliveryError",
-          ({ message, reason }) =>
-            Effect.succeed(reason._tag === "LeaseLost" ? leaseLost : failure("failed", { code: 0, message }))
-        )
+        Effect.map((answer) => outcomeOf(answer, delivery, subscription, clock, rendered.body.length)),
+        Effect.catchTag("DeliveryError", (error) => Effect.succeed(outcomeOfError(error, rendered.body.length)))
       )
       if (outcome.verdict !== "lease-lost") yield* countDelivery(outcome.verdict)
       if (outcome.verdict === "delivered") {
@@ -94,26 +92,34 @@ const outcomeOf = (
   answer: DeliveryResponse,
   delivery: Delivery,
   subscription: Subscription,
-  clock: Clock.Clock
+  clock: Clock.Clock,
+  bytes: number
 ): Success | Failure => {
   const verdict = classifyStatus(answer.status)
-  if (verdict === "delivered") return { verdict, answer }
+  if (verdict === "delivered") return { verdict, attempt: describeSuccess(answer, bytes) }
   const now = clock.currentTimeMillisUnsafe()
-  const attempt = describeFailedAttempt(answer, delivery, subscription, now)
+  const attempt = describeFailedAttempt(answer, delivery, subscription, now, bytes)
   return { verdict, attempt, requestedWait: requestedWait(answer, now) }
 }
 
 /** Not sent: without its secret, the notification would be unsigned. */
-const unreadable = (reason: string) =>
-  failure("failed", {
+const unreadable = (reason: string): Failure => ({
+  verdict: "failed",
+  attempt: {
     code: 0,
     message: `The stored secret of the subscription cannot be decrypted, so that nothing was sent. ${reason} `
-      + "Subscribe again with the secret, or restore the encryption key."
-  })
+      + "Subscribe again with the secret, or restore the encryption key.",
+    reason: "secret"
+  }
+})
 
-const leaseLost = { verdict: "lease-lost" } as const
-
-const failure = (verdict: Failure["verdict"], attempt: AttemptResult): Success | Failure => ({ verdict, attempt })
+const outcomeOfError = (
+  { message, reason: { _tag } }: DeliveryError,
+  bytes: number
+): Failure | { readonly verdict: "lease-lost" } =>
+  _tag === "LeaseLost"
+    ? { verdict: "lease-lost" }
+    : { verdict: "failed", attempt: describeSilence({ message, reason: { _tag } }, bytes) }
 
 /** Subscriptions with equal topic, face and format get the same bytes, rendered once while the notification is in memory. */
 const renderOnce = (settings: Settings["Service"]) => {

@@ -1,5 +1,13 @@
 import type { Entry } from "#domain/feed/Entry.ts"
-import type { AttemptResult, Delivery, Document, News, Notification } from "./Notification.ts"
+import { reasonOfError, reasonOfStatus } from "./FailureReason.ts"
+import {
+  type AttemptResult,
+  type Delivery,
+  type Document,
+  type News,
+  type Notification,
+  statusSentence
+} from "./Notification.ts"
 import type { DeliveryResponse, Parcel } from "#domain/ports/Deliverer.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
@@ -53,20 +61,6 @@ export const countFitting = (
   const beyond = lengths.findIndex((length, i) => i === count || (sum += length) > bytes && i > 0)
   return beyond < 0 ? lengths.length : beyond
 }
-
-/** Maximum of stored failed attempts per subscription. */
-const logSlots = 64
-
-/**
- * Slot of a failed attempt in the log of its subscription; attempt 0 is a bounce.
- *
- * The slots form a ring, so that writing needs no count and no deletion. Four successive notifications have slots of their own for all their
- * attempts; later attempts reuse the slots.
- */
-export const logSlotOf = (sequence: number, attempt: number): number => (sequence * 16 + attempt) % logSlots
-
-/** Slot of the last success in the log of a subscription. */
-export const successSlot = logSlots
 
 /** Meaning of a callback's status. A redirect is a failure, and is not followed. */
 export const classifyStatus = (status: number): "delivered" | "ended" | "failed" =>
@@ -208,21 +202,38 @@ export const needsSplit = (
   code === tooLargeStatus && news._tag === "Entries" && news.entries.length > 1 &&
   !(face === "hub" && news.wholeFeed !== undefined)
 
-/** Describes the failed attempt of a callback for the log and the dropped row. Names the callback's reason where the status tells one. */
+/** Describes the failed attempt of a callback. Names the callback's reason where the status tells one. */
 export const describeFailedAttempt = (
-  answer: DeliveryResponse,
+  { excerpt, latency, retryAfter, status }: DeliveryResponse,
   delivery: Delivery,
   subscription: Pick<Subscription, "face">,
-  now: number
-): Required<AttemptResult> => {
-  const result = describeResponse(answer)
-  const reason = answer.status === tooLargeStatus
+  now: number,
+  bytes: number
+): AttemptResult => {
+  const remark = status === tooLargeStatus
     ? describeTooLarge(delivery, subscription)
-    : describeRequestedWait(requestedWait(answer, now))
-  if (reason === undefined) return result
-  const excerpt = answer.excerpt === "" ? "" : ` Its answer: ${answer.excerpt}`
-  return { ...result, message: `The callback answered ${answer.status}. ${reason}${excerpt}` }
+    : describeRequestedWait(requestedWait({ status, ...(retryAfter !== undefined && { retryAfter }) }, now))
+  const sentence = statusSentence(status)
+  return {
+    code: status,
+    message: remark === undefined ? sentence : `${sentence} ${remark}`,
+    reason: reasonOfStatus(status),
+    ...(excerpt !== "" && { answer: excerpt }),
+    latency: Math.round(latency),
+    bytes
+  }
 }
+
+/** Describes an attempt without an answer. Without a connection, no byte of the body was sent. */
+export const describeSilence = (
+  { message, reason }: { readonly message: string; readonly reason: { readonly _tag: keyof typeof reasonOfError } },
+  bytes: number
+): AttemptResult => ({
+  code: 0,
+  message,
+  reason: reasonOfError[reason._tag],
+  ...((reason._tag === "Timeout" || reason._tag === "Protocol") && { bytes })
+})
 
 const describeTooLarge = (delivery: Delivery, subscription: Pick<Subscription, "face">): string => {
   const { news } = delivery.notification
@@ -240,9 +251,8 @@ const describeTooLarge = (delivery: Delivery, subscription: Pick<Subscription, "
 const describeRequestedWait = (wait: number | undefined): string | undefined =>
   wait === undefined ? undefined : `It asks to wait ${Math.ceil(wait / 1000)} s.`
 
-/** Describes a callback's answer for the log and the dropped row. */
-export const describeResponse = ({ excerpt, latency, status }: DeliveryResponse): Required<AttemptResult> => ({
-  code: status,
-  message: excerpt === "" ? `The callback answered ${status}.` : `The callback answered ${status}: ${excerpt}`,
-  latency: Math.round(latency)
-})
+/** Describes an accepted notification. Nothing of its answer is kept. */
+export const describeSuccess = (
+  { latency, status }: Pick<DeliveryResponse, "latency" | "status">,
+  bytes: number
+): AttemptResult => ({ code: status, message: statusSentence(status), latency: Math.round(latency), bytes })

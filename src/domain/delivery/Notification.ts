@@ -1,6 +1,7 @@
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
+import type { FailureReason } from "./FailureReason.ts"
 
 /** The decompressed, otherwise unchanged bytes of a resource. */
 export interface Document {
@@ -48,9 +49,33 @@ export interface Delivery {
   readonly isPart?: true
 }
 
-/** The result of an attempt for the log and the dropped row: HTTP status (0 without an answer), a sentence, and the latency in ms. */
+/** The result of an attempt, for the log and the outbox. */
 export interface AttemptResult {
+  /** HTTP status; 0 without one. */
   readonly code: number
+  /** A sentence, without the answer. */
   readonly message: string
+  /** Absent for a success. */
+  readonly reason?: FailureReason
+  /** The beginning of the body of a bad answer, on one line, without control characters. */
+  readonly answer?: string
+  /** Milliseconds. */
   readonly latency?: number
+  /** Length of the body that was sent. */
+  readonly bytes?: number
 }
+
+/** The result as one text. */
+export const attemptText = ({ answer, code, message }: Pick<AttemptResult, "answer" | "code" | "message">): string => {
+  if (answer === undefined) return message
+  const excerpt = answer.slice(0, excerptLength)
+  return message === statusSentence(code) ? `${message.slice(0, -1)}: ${excerpt}` : `${message} Its answer: ${excerpt}`
+}
+
+/** Characters of an answer within a text. */
+const excerptLength = 500
+
+export const statusSentence = (code: number): string => `The callback answered ${code}.`
+
+/** The sentence of a notification that an XMPP server has confirmed. */
+export const acceptedSentence = "The XMPP server accepted the message."

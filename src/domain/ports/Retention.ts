@@ -12,6 +12,8 @@ export interface EntryPruneStep {
 export class Retention extends Context.Service<Retention, {
   /** Deletes dropped deliveries of a partition whose last attempt was due before `before` (epoch ms), at most `limit`. Returns their number. */
   readonly pruneDeliveries: (partition: number, before: number, limit: number) => Effect.Effect<number, StoreError>
+  /** Deletes attempts and ends of the delivery log before `before` (epoch ms), at most `limit` of each. Returns the larger number. */
+  readonly pruneDeliveryLog: (before: number, limit: number) => Effect.Effect<number, StoreError>
   /**
    * Deletes entries beyond the newest `keep` of a resource by arrival, for some resources with an id above `after`.
    *

@@ -1,6 +1,7 @@
 import { Clock, Effect, Layer } from "effect"
+import { toPrintableField } from "#domain/ControlCharacters.ts"
 import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#domain/ports/Deliverer.ts"
-import { CallbackRequest, excerptOf } from "./CallbackRequest.ts"
+import { CallbackRequest } from "./CallbackRequest.ts"
 import type { HttpRequest } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
 import { authorizationOf, parseHttpUrl } from "./Redirects.ts"
@@ -12,8 +13,8 @@ const deliveryTimeoutMs = 10_000
 /** Bytes of the response's body that are read. A longer body closes the connection. */
 const maxResponseBytes = 16 * 1024
 
-/** Characters of the response's body in the delivery log. */
-const excerptLength = 500
+/** Bytes of the response's body in the delivery log. */
+const excerptBytes = 1_024
 
 /** Headers that a parcel may not set, because they frame, route or authenticate the message. */
 const reservedHeaders: ReadonlySet<string> = new Set([
@@ -66,7 +67,7 @@ export const layerWith = (options: DelivererOptions) =>
             }
             const post = new CallbackRequest(requestOptions, request, {
               onResponse: ({ body, latency, retryAfter, status }) => {
-                const answer = { status, latency, excerpt: excerptOf(body, excerptLength) }
+                const answer = { status, latency, excerpt: printableExcerpt(body) }
                 resume(Effect.succeed(retryAfter === undefined ? answer : { ...answer, retryAfter }))
               },
               onFailure: ({ message, reason }) =>
@@ -80,6 +81,11 @@ export const layerWith = (options: DelivererOptions) =>
   )
 
 export const layer = layerWith({})
+
+/** The beginning of a body as one line. A terminal would obey its control characters, so that they are replaced by U+FFFD. */
+const printableExcerpt = (body: Buffer): string =>
+  // streaming: the last character may be incomplete
+  toPrintableField(new TextDecoder().decode(body.subarray(0, excerptBytes), { stream: true })).trim()
 
 const invalidCallback = () =>
   new DeliveryError({ reason: { _tag: "Protocol", message: "the callback is not an http or https URL" } })

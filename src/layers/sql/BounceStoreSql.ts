@@ -1,9 +1,9 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { addBounce, type Bounce, type BounceHistory, maxTrialDelayMs, type Trial } from "#domain/delivery/Bounce.ts"
-import { logSlotOf } from "#domain/delivery/Delivery.ts"
 import { BounceStore, type ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
+import { insertFailures, resultOfFailure } from "./DeliveryLogRows.ts"
 import { instant, legalText } from "./Values.ts"
 import { run } from "./Query.ts"
 
@@ -60,11 +60,19 @@ const saveBounces = (sql: SqlClient.SqlClient, subscriptionId: number, bounces: 
 
 const logBounce = (sql: SqlClient.SqlClient, { sequence, subscriptionId }: Bounce, message: string, now: number) =>
   sql.unsafe(
-    `insert into delivery_log (subscription_id, slot, sequence, attempt, tried_at, code, message)
-    values ($1::int8, $2::int4, $3::int8, 0, ${instant("$4::float8")}, 0, $5)
-    on conflict (subscription_id, slot) do update set sequence = excluded.sequence, attempt = 0,
-      tried_at = excluded.tried_at, code = 0, message = excluded.message, latency = null, next_try = null`,
-    [BigInt(subscriptionId), logSlotOf(sequence, 0), BigInt(sequence), now, legalText(message)]
+    `with failed as (
+      select $1::int8 as subscription_id, $2::int8 as sequence, null::int8 as notification_id, false as is_part, null::int8 as credits,
+        0 as attempt, $4::int4 as result, $5::text as message, null as answer, null::int4 as latency, null::int4 as bytes,
+        null::timestamptz as next_try
+    )
+    ${insertFailures("$3::float8")}`,
+    [
+      BigInt(subscriptionId),
+      BigInt(sequence),
+      now,
+      resultOfFailure({ code: 0, reason: "bounced" }),
+      legalText(message)
+    ]
   )
 
 const pause = (sql: SqlClient.SqlClient) =>

@@ -1,109 +1,124 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { describeResponse, successSlot } from "#domain/delivery/Delivery.ts"
 import {
-  DeliveryLog,
-  type LoggedAttempt,
-  type LoggedDenial,
+  firstSuccessSlot,
+  maxRecorded,
+  maxRecordings,
   maxSuccesses,
-  type SubscriptionEnd
-} from "#domain/ports/DeliveryLog.ts"
-import type { DeliveryResponse } from "#domain/ports/Deliverer.ts"
+  successSlotOf
+} from "#domain/delivery/DeliveryLogEntry.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import { DeliveryLog, maxSuccessesPerSecond, type SubscriptionEnd } from "#domain/ports/DeliveryLog.ts"
 import { repeatInBackground } from "./Background.ts"
-import { column, instant, legalText, millis } from "./Values.ts"
+import { findDelivery } from "./DeliveryLogDetail.ts"
+import { listDeliveries } from "./DeliveryLogPages.ts"
+import { insertSuccesses, positionAt, resultOfFailure, resultOfSuccess } from "./DeliveryLogRows.ts"
 import { run } from "./Query.ts"
+import { column, instant, legalText } from "./Values.ts"
 
-interface TryRow {
-  readonly subscription: number | null
-  readonly topic: string
-  readonly endpoint: string
+/** A success that waits for its statement. Holds no notification, whose document may be large. */
+interface WaitingSuccess {
+  readonly subscriptionId: number
   readonly sequence: number
   readonly attempt: number
-  readonly tried: number
-  readonly outcome: LoggedAttempt["outcome"] | LoggedDenial["outcome"]
-  readonly code: number
-  readonly message: string
-  readonly latency: number | null
-  readonly next: number | null
-}
-
-interface LastSuccess {
-  readonly sequence: number
-  readonly attempt: number
+  readonly notificationId: number
+  readonly isPart: boolean
+  readonly credits: number
   readonly triedAt: number
-  readonly answer: DeliveryResponse
+  readonly result: AttemptResult
 }
+
+/** Maximum of successes of recorded subscriptions in a statement. */
+const maxRecordedPerSecond = 2_000
 
 export const layer = Layer.effect(
   DeliveryLog,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    /** By subscription. */
-    const successes = new Map<number, LastSuccess>()
+    const buffer = makeBuffer()
     const flush = Effect.suspend(() => {
-      const rows = [...successes]
-      successes.clear()
-      return rows.length === 0 ? Effect.void : writeSuccesses(sql, rows)
+      const successes = buffer.takeAll()
+      return successes.length === 0
+        ? Effect.void
+        : Effect.map(writeSuccesses(sql, successes), (rows) => buffer.setRecorded(rows.map(({ id }) => id)))
     })
     yield* repeatInBackground(flush, Schedule.spaced("1 second"), "Successful deliveries are not logged")
     yield* Effect.addFinalizer(() => Effect.ignore(flush))
     return DeliveryLog.of({
-      list: list(sql),
-      recordDelivery: ({ attempt, sequence, subscriptionId }, answer) =>
-        Effect.map(Clock.currentTimeMillis, (triedAt) => {
-          if (successes.size === maxSuccesses && !successes.has(subscriptionId)) return
-          successes.set(subscriptionId, { sequence, attempt: attempt + 1, triedAt, answer })
-        }),
+      list: listDeliveries(sql),
+      find: findDelivery(sql),
+      startRecording: (target, until) =>
+        Effect.tap(startRecording(sql)(target, until), (result) =>
+          Effect.sync(() => {
+            if (result === "started") buffer.addRecorded(target.subscriptionId)
+          })),
+      recordDelivery: (delivery, result) =>
+        Effect.map(Clock.currentTimeMillis, (triedAt) => buffer.add(delivery, result, triedAt)),
       recordEnd: insertEnd(sql),
       flush
     })
   })
 )
 
-const list = (sql: SqlClient.SqlClient) =>
-  Effect.fn("DeliveryLog.list")(
-    function*({ accountId, limit }: { readonly accountId?: number; readonly limit: number }) {
-      const rows = yield* run(sql.unsafe<TryRow>(listSql, [accountId ?? null, limit]).unprepared)
-      return rows.map(tryOf)
+/** Successes of a second, by slot: a later one takes the slot of an earlier one, as in the table. */
+const makeBuffer = () => {
+  const bySlot = new Map<number, WaitingSuccess>()
+  let recorded = new Set<number>()
+  let recordedCount = 0
+
+  const hasRoom = (isRecorded: boolean): boolean =>
+    isRecorded ? recordedCount < maxRecordedPerSecond : bySlot.size - recordedCount < maxSuccessesPerSecond
+
+  const add = (delivery: Delivery, result: AttemptResult, triedAt: number): void => {
+    const { attempt, credits, isPart = false, notification, sequence, subscriptionId } = delivery
+    const isRecorded = recorded.has(subscriptionId)
+    const slot = successSlotOf(sequence, isRecorded) - firstSuccessSlot
+    const key = subscriptionId * maxRecorded + slot
+    if (!bySlot.has(key)) {
+      if (!hasRoom(isRecorded)) return
+      if (isRecorded) recordedCount++
     }
-  )
+    const notificationId = notification.id
+    bySlot.set(key, { subscriptionId, sequence, attempt, notificationId, isPart, credits, triedAt, result })
+  }
 
-const listSql = `
-  select subscription::float8 as subscription, topic, endpoint, sequence::float8 as sequence, attempt,
-    ${millis("tried_at")} as tried, outcome, code, message, latency, ${millis("next_try")} as next
-  from (
-    (select l.subscription_id as subscription, s.topic, s.endpoint, l.sequence, l.attempt, l.tried_at,
-      case when l.slot = ${successSlot} then 'delivered' when l.attempt = 0 then 'bounced' else 'failed' end as outcome,
-      l.code, l.message, l.latency, l.next_try
-    from delivery_log l join subscriptions s on s.id = l.subscription_id
-    where $1::int4 is null or s.account_id = $1::int4
-    order by l.tried_at desc, l.subscription_id, l.sequence desc, l.attempt desc limit $2::int4)
-    union all
-    (select e.subscription_id, e.topic, e.endpoint, e.sequence, e.attempt, e.tried_at,
-      case when e.subscription_id is null then 'denied' else 'ended' end, e.code, e.message, e.latency, null
-    from subscription_ends e where $1::int4 is null or e.account_id = $1::int4
-    order by e.tried_at desc limit $2::int4)
-  ) tries
-  order by tried_at desc, subscription, sequence desc, attempt desc limit $2::int4`
+  const takeAll = (): ReadonlyArray<WaitingSuccess> => {
+    const all = [...bySlot.values()]
+    bySlot.clear()
+    recordedCount = 0
+    return all
+  }
 
+  return {
+    add,
+    takeAll,
+    addRecorded: (id: number) => void recorded.add(id),
+    setRecorded: (ids: ReadonlyArray<number>) => void (recorded = new Set(ids))
+  }
+}
+
+/** Writes successes, and returns the subscriptions that are recorded. */
 const writeSuccesses = Effect.fnUntraced(
-  function*(sql: SqlClient.SqlClient, rows: ReadonlyArray<readonly [number, LastSuccess]>) {
-    const answers = rows.map(([, { answer }]) => describeResponse(answer))
-    yield* run(sql.unsafe(
-      `insert into delivery_log (subscription_id, slot, sequence, attempt, tried_at, code, message, latency)
-      select id, ${successSlot}, sequence, attempt, ${instant("tried")}, code, message, latency
-      from unnest($1::int8[], $2::int8[], $3::int4[], $4::float8[], $5::int4[], $6::text[], $7::int4[])
-        p(id, sequence, attempt, tried, code, message, latency)
-      on conflict (subscription_id, slot) do update set sequence = excluded.sequence, attempt = excluded.attempt,
-        tried_at = excluded.tried_at, code = excluded.code, message = excluded.message, latency = excluded.latency`,
+  function*(sql: SqlClient.SqlClient, successes: ReadonlyArray<WaitingSuccess>) {
+    return yield* run(sql.unsafe<{ readonly id: number }>(
+      `with succeeded as (
+        select p.*, ${maxSuccesses} as ring
+        from unnest($1::int8[], $2::int8[], $3::int4[], $4::int8[], $5::int4[], $6::int8[], $7::bool[], $8::int8[], $9::int4[], $10::int4[])
+          p(id, sequence, attempt, tried, result, notification, part, credits, latency, bytes)
+      ), written as (${insertSuccesses("$11::float8")})
+      select subscription_id::float8 as id from delivery_recordings where until > ${instant("$11::float8")}`,
       [
-        column.ids(rows.map(([id]) => id)),
-        column.ids(rows.map(([, { sequence }]) => sequence)),
-        column.integers(rows.map(([, { attempt }]) => attempt)),
-        column.numbers(rows.map(([, { triedAt }]) => triedAt)),
-        column.integers(answers.map(({ code }) => code)),
-        column.texts(answers.map(({ message }) => message)),
-        column.integers(answers.map(({ latency }) => latency))
+        column.ids(successes.map(({ subscriptionId }) => subscriptionId)),
+        column.ids(successes.map(({ sequence }) => sequence)),
+        column.integers(successes.map(({ attempt }) => attempt + 1)),
+        column.ids(successes.map(({ triedAt }) => triedAt)),
+        column.integers(successes.map(({ result }) => resultOfSuccess(result))),
+        column.ids(successes.map(({ notificationId }) => notificationId)),
+        column.booleans(successes.map(({ isPart }) => isPart)),
+        column.ids(successes.map(({ credits }) => credits)),
+        column.integers(successes.map(({ result }) => result.latency)),
+        column.integers(successes.map(({ result }) => result.bytes)),
+        yield* Clock.currentTimeMillis
       ]
     ))
   }
@@ -112,38 +127,54 @@ const writeSuccesses = Effect.fnUntraced(
 const insertEnd = (sql: SqlClient.SqlClient) =>
   Effect.fn("DeliveryLog.recordEnd")(function*(end: SubscriptionEnd) {
     yield* run(sql.unsafe(
-      `insert into subscription_ends (account_id, subscription_id, topic, endpoint, sequence, attempt, tried_at, code, message, latency)
-      select id, $2::int8, $3, $4, $5::int8, $6::int2,
-      ${instant("$7::float8")}, $8::int2, $9, $10::int4 from accounts where id = $1::int4`,
+      `insert into subscription_ends (id, account_id, subscription_id, topic, endpoint, host, sequence, attempt, result, message, answer,
+        latency, bytes)
+      select ${
+        positionAt("$2::float8")
+      }, a.id, $3::int8, $4, $5, $6, $7::int8, $8::int2, $9::int2, $10, $11, $12::int4, $13::int4
+      from accounts a where a.id = $1::int4`,
       [
         end.accountId,
-        ...end.outcome === "ended"
-          ? [BigInt(end.subscriptionId), end.topic, end.endpoint, BigInt(end.sequence), end.attempt]
-          : [null, end.topic, end.endpoint, null, null],
         yield* Clock.currentTimeMillis,
-        end.code,
+        end.outcome === "ended" ? BigInt(end.subscriptionId) : null,
+        end.topic,
+        end.endpoint,
+        end.host,
+        ...end.outcome === "ended" ? [BigInt(end.sequence), end.attempt] : [null, null],
+        resultOfFailure(end),
         legalText(end.message),
-        end.latency ?? null
+        end.answer === undefined ? null : legalText(end.answer),
+        end.latency ?? null,
+        end.bytes ?? null
       ]
     ))
   })
 
-const tryOf = (row: TryRow): LoggedAttempt | LoggedDenial => {
-  const tried = {
-    topic: row.topic,
-    endpoint: row.endpoint,
-    triedAt: row.tried,
-    code: row.code,
-    message: row.message,
-    ...(row.latency !== null && { latency: row.latency })
-  }
-  if (row.outcome === "denied" || row.subscription === null) return { outcome: "denied", ...tried }
-  return {
-    outcome: row.outcome,
-    subscriptionId: row.subscription,
-    sequence: row.sequence,
-    attempt: row.attempt,
-    ...tried,
-    ...(row.next !== null && { nextTry: row.next })
-  }
-}
+/** Locks the account, so that parallel requests keep its limit. */
+const startRecording = (sql: SqlClient.SqlClient) =>
+  Effect.fn("DeliveryLog.startRecording")(
+    function*(target: { readonly accountId?: number; readonly subscriptionId: number }, until: number) {
+      const now = yield* Clock.currentTimeMillis
+      const id = BigInt(target.subscriptionId)
+      return yield* run(sql.withTransaction(Effect.gen(function*() {
+        const [owner] = yield* sql.unsafe<{ account: number }>(
+          `select a.id as account from subscriptions u join accounts a on a.id = u.account_id
+          where u.id = $1::int8 and ($2::int4 is null or a.id = $2::int4) for update of a`,
+          [id, target.accountId ?? null]
+        )
+        if (owner === undefined) return "unknown"
+        yield* sql.unsafe(
+          `delete from delivery_recordings where account_id = $1::int4 and until <= ${instant("$2::float8")}`,
+          [owner.account, now]
+        )
+        const rows = yield* sql.unsafe(
+          `insert into delivery_recordings (subscription_id, account_id, until)
+          select $1::int8, $2::int4, ${instant("$3::float8")}
+          where (select count(*) from delivery_recordings where account_id = $2::int4 and subscription_id <> $1::int8) < ${maxRecordings}
+          on conflict (subscription_id) do update set until = excluded.until returning 1`,
+          [id, owner.account, until]
+        )
+        return rows.length === 0 ? "too-many" : "started"
+      })))
+    }
+  )

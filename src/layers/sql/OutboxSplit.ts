@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { logSlotOf } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import { insertFailures, resultOfFailure, storedMessage } from "./DeliveryLogRows.ts"
 import { retryConflicts, run } from "./Query.ts"
 import { instant } from "./Values.ts"
 
@@ -16,20 +16,20 @@ const split = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, delivery: De
   const sequence = BigInt(delivery.sequence)
   const locked = yield* sql.unsafe(takeNumberSql, [subscriptionId, BigInt(delivery.id), sequence])
   if (locked.length === 0) return
+  yield* sql.unsafe(logSql, [
+    BigInt(delivery.id),
+    yield* Clock.currentTimeMillis,
+    delivery.attempt + 1,
+    resultOfFailure(attempt),
+    storedMessage(attempt),
+    attempt.answer ?? null,
+    attempt.latency ?? null,
+    attempt.bytes ?? null
+  ])
   yield* sql.unsafe(hideNumbersSql, [subscriptionId, sequence])
   yield* sql.unsafe(moveNumbersSql, [subscriptionId])
   yield* sql.unsafe(insertOlderHalfSql, [BigInt(delivery.id), sequence])
   yield* sql.unsafe(keepNewerHalfSql, [BigInt(delivery.id)])
-  yield* sql.unsafe(logSql, [
-    subscriptionId,
-    logSlotOf(delivery.sequence, delivery.attempt + 1),
-    sequence,
-    delivery.attempt + 1,
-    yield* Clock.currentTimeMillis,
-    attempt.code,
-    attempt.message,
-    attempt.latency ?? null
-  ])
 })
 
 /**
@@ -69,11 +69,12 @@ const keepNewerHalfSql = `
   ) s
   where d.id = $1::int8 and n.id = d.notification_id`
 
+/** The attempt with the whole delivery, before it is split. The halves are sent at once. */
 const logSql = `
-  insert into delivery_log (subscription_id, slot, sequence, attempt, tried_at, code, message, latency, next_try)
-  values ($1::int8, $2::int4, $3::int8, $4::int4, ${instant("$5::float8")}, $6::int4, $7::text, $8::float8, ${
-  instant("$5::float8")
-})
-  on conflict (subscription_id, slot) do update set sequence = excluded.sequence, attempt = excluded.attempt,
-    tried_at = excluded.tried_at, code = excluded.code, message = excluded.message, latency = excluded.latency,
-    next_try = excluded.next_try`
+  with failed as (
+    select d.subscription_id, d.sequence, d.notification_id, d.entry_seqs is not null as is_part, d.credits, $3::int4 as attempt,
+      $4::int4 as result, $5::text as message, $6::text as answer, $7::int4 as latency, $8::int4 as bytes,
+      ${instant("$2::float8")} as next_try
+    from deliveries d where d.id = $1::int8
+  )
+  ${insertFailures("$2::float8")}`

@@ -1,10 +1,10 @@
 import { Clock, Effect, Latch, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import { logSlotOf } from "#domain/delivery/Delivery.ts"
-import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import { type AttemptResult, attemptText, type Delivery } from "#domain/delivery/Notification.ts"
 import { maxMeasured, Outbox } from "#domain/ports/Outbox.ts"
 import { repeatInBackground } from "./Background.ts"
 import { batched } from "./Batched.ts"
+import { insertFailures, resultOfFailure, storedMessage } from "./DeliveryLogRows.ts"
 import { makeReadBacklog } from "./OutboxBacklog.ts"
 import { splitDelivery } from "./OutboxSplit.ts"
 import { run } from "./Query.ts"
@@ -85,11 +85,16 @@ const makeWriteFailure = (sql: SqlClient.SqlClient) =>
         column.integers(failures.map(({ dueAt }) => dueAt === undefined ? 1 : 0)),
         column.numbers(failures.map(({ dueAt }) => dueAt)),
         column.integers(failures.map(({ attempt }) => attempt.code)),
-        column.texts(failures.map(({ attempt }) => attempt.message)),
-        column.numbers(failures.map(({ attempt }) => attempt.latency)),
-        column.integers(failures.map(({ delivery }) => logSlotOf(delivery.sequence, delivery.attempt + 1))),
+        column.texts(failures.map(({ attempt }) => attemptText(attempt))),
         now,
-        column.numbers(failures.map(({ delivery }) => delivery.requestedWait))
+        column.numbers(failures.map(({ delivery }) => delivery.requestedWait)),
+        column.integers(
+          failures.map(({ attempt, dueAt }) => (dueAt === undefined ? -1 : 1) * resultOfFailure(attempt))
+        ),
+        column.texts(failures.map(({ attempt }) => storedMessage(attempt))),
+        column.texts(failures.map(({ attempt }) => attempt.answer)),
+        column.integers(failures.map(({ attempt }) => attempt.latency)),
+        column.integers(failures.map(({ attempt }) => attempt.bytes))
       ]))
       return failures.map(() => true)
     })
@@ -98,19 +103,15 @@ const makeWriteFailure = (sql: SqlClient.SqlClient) =>
 const writeFailuresSql = `
   with failed as (
     update deliveries d set attempt = p.attempt, state = p.state, due_at = coalesce(${instant("p.due")}, d.due_at),
-      requested_wait = p.wait, last_code = p.code, last_error = p.message
-    from unnest($1::int8[], $2::int4[], $3::int4[], $4::float8[], $5::int4[], $6::text[], $7::float8[], $8::int4[], $10::float8[])
-      p(id, attempt, state, due, code, message, latency, slot, wait)
+      requested_wait = p.wait, last_code = p.code, last_error = p.error
+    from unnest($1::int8[], $2::int4[], $3::int4[], $4::float8[], $5::int4[], $6::text[], $8::float8[], $9::int4[], $10::text[],
+        $11::text[], $12::int4[], $13::int4[])
+      p(id, attempt, state, due, code, error, wait, result, message, answer, latency, bytes)
     where d.id = p.id and d.state = 0
-    returning d.subscription_id, d.sequence, p.attempt, p.due, p.code, p.message, p.latency, p.slot
+    returning d.subscription_id, d.sequence, d.notification_id, d.entry_seqs is not null as is_part, d.credits, p.attempt, p.result,
+      p.message, p.answer, p.latency, p.bytes, ${instant("p.due")} as next_try
   )
-  insert into delivery_log (subscription_id, slot, sequence, attempt, tried_at, code, message, latency, next_try)
-  select distinct on (subscription_id, slot)
-    subscription_id, slot, sequence, attempt, ${instant("$9::float8")}, code, message, latency, ${instant("due")}
-  from failed order by subscription_id, slot, sequence desc
-  on conflict (subscription_id, slot) do update set sequence = excluded.sequence, attempt = excluded.attempt,
-    tried_at = excluded.tried_at, code = excluded.code, message = excluded.message, latency = excluded.latency,
-    next_try = excluded.next_try`
+  ${insertFailures("$7::float8")}`
 
 const dropOlder = (sql: SqlClient.SqlClient) =>
   Effect.fn("Outbox.dropOlder")(function*(subscriptionId: number, before: number) {

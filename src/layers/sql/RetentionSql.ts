@@ -1,9 +1,11 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { firstPositionAt } from "#domain/delivery/DeliveryLogEntry.ts"
 import { maxEnds } from "#domain/ports/DeliveryLog.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { maxVerificationDelayMs } from "#domain/ports/VerificationQueue.ts"
 import { repeatInBackground } from "./Background.ts"
+import { kindsOf } from "./DeliveryLogPages.ts"
 import { run } from "./Query.ts"
 import { correctUnwatched, deleteUnwatched, selectUnwatched } from "./UnwatchedResources.ts"
 import { column, instant } from "./Values.ts"
@@ -21,6 +23,7 @@ export const layer = Layer.effect(
     yield* startPruning(sql)
     return Retention.of({
       pruneDeliveries: pruneDeliveries(sql),
+      pruneDeliveryLog: pruneDeliveryLog(sql),
       pruneEntries: pruneEntries(sql),
       pruneResources: pruneResources(sql),
       pruneHubs: pruneHubs(sql)
@@ -144,14 +147,14 @@ const maxRows = 5_000
  * Deletes old rows until the scope closes.
  *
  * * notifications without a waiting or dropped delivery: after 24 h, with a document after 1 h. Streams resume from them.
- * * tries of deliveries, ends of subscriptions and pings: after 7 days
+ * * ends of subscriptions: beyond the newest 1,000 of an account
+ * * pings: after 7 days
  * * replays: within 5 s of their delivery; dropped replays after 1 h
  * * times of verification requests: after a minute, because then they no longer limit a site
  */
 const startPruning = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const everyTenMinutes = Schedule.spaced("10 minutes")
   yield* repeatInBackground(pruneNotifications(sql), everyTenMinutes, "Old notifications are not deleted yet; retrying")
-  yield* repeatInBackground(pruneDeliveryLog(sql), everyTenMinutes, "Old failures are not deleted yet; retrying")
   yield* repeatInBackground(pruneEnds(sql), everyTenMinutes, "Old ends of subscriptions are not deleted yet; retrying")
   yield* repeatInBackground(prunePings(sql), everyTenMinutes, "Old pings are not deleted yet; retrying")
   yield* repeatInBackground(prunePacing(sql), everyTenMinutes, "Old request times are not deleted yet; retrying")
@@ -179,22 +182,38 @@ const pruneNotifications = (sql: SqlClient.SqlClient) =>
       [now - 24 * hourMs, now - hourMs]
     )))
 
+/** The oldest attempts of each account and result, which an index has in order of time. */
 const pruneDeliveryLog = (sql: SqlClient.SqlClient) =>
-  Effect.flatMap(
-    Clock.currentTimeMillis,
-    (now) => run(sql.unsafe(`delete from delivery_log where tried_at < ${instant("$1::float8")}`, [now - weekMs]))
-  )
+  Effect.fn("Retention.pruneDeliveryLog")(function*(before: number, limit: number) {
+    const position = firstPositionAt(before)
+    const ends = yield* run(sql.unsafe(
+      `delete from subscription_ends where id = any(array(
+        select id from subscription_ends where id < $1::int8 order by id limit $2::int4
+      )) returning 1`,
+      [position, limit]
+    ))
+    const attempts = yield* run(sql.unsafe(
+      `with recursive ${kindsOf(undefined)}old as materialized (
+        select l.subscription_id, l.slot from kinds k cross join lateral (
+          select l.subscription_id, l.slot from delivery_log l
+          where l.account_id = k.account_id and l.result = k.result and l.id < $1::int8 order by l.id limit $2::int4
+        ) l limit $2::int4
+      )
+      delete from delivery_log l using old o
+      where l.subscription_id = o.subscription_id and l.slot = o.slot and l.id < $1::int8 returning 1`,
+      [position, limit]
+    ))
+    return Math.max(ends.length, attempts.length)
+  })
 
-/** Also keeps at most `maxEnds` per account. */
+/** Keeps at most `maxEnds` per account. */
 const pruneEnds = (sql: SqlClient.SqlClient) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    run(sql.unsafe(
-      `delete from subscription_ends where tried_at < ${instant("$1::float8")} or id in (
-        select id from (select id, row_number() over (partition by account_id order by id desc) as place from subscription_ends) ends
-        where place > ${maxEnds}
-      )`,
-      [now - weekMs]
-    )))
+  run(sql.unsafe(
+    `delete from subscription_ends where id in (
+      select id from (select id, row_number() over (partition by account_id order by id desc) as place from subscription_ends) ends
+      where place > ${maxEnds}
+    )`
+  ))
 
 const prunePings = (sql: SqlClient.SqlClient) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>

@@ -139,6 +139,7 @@ const removeWhere = (sql: SqlClient.SqlClient, id: number, condition: "true" | "
     )
     if (removed === undefined) return false
     yield* sql.unsafe(`delete from deliveries where subscription_id = $1::int8`, [BigInt(id)])
+    yield* sql.unsafe(`delete from delivery_log where subscription_id = $1::int8`, [BigInt(id)])
     if (isDiscarded) yield* unmarkWatched(sql, removed.resourceId, removed.createdAt)
     yield* settleUnwatched(sql, [removed.resourceId], now)
     return true
@@ -167,9 +168,9 @@ export const removeExpired = (sql: SqlClient.SqlClient) =>
         [now, limit]
       )
       if (ended.length > 0) {
-        yield* sql.unsafe(`delete from deliveries where subscription_id = any($1::int8[])`, [
-          column.ids(ended.map(({ id }) => id))
-        ])
+        const ids = column.ids(ended.map(({ id }) => id))
+        yield* sql.unsafe(`delete from deliveries where subscription_id = any($1::int8[])`, [ids])
+        yield* sql.unsafe(`delete from delivery_log where subscription_id = any($1::int8[])`, [ids])
         yield* settleUnwatched(sql, ended.map(({ resourceId }) => resourceId), now)
       }
       return ended

@@ -13,6 +13,7 @@ describe("RetentionSweep", () => {
       const steps: Array<string> = []
       const left = new Map([[3, 2]])
       let hubsLeft = 1
+      let logLeft = 1
       const retention = Layer.mock(Retention, {
         pruneDeliveries: (partition, before, limit) =>
           Effect.sync(() => {
@@ -30,6 +31,11 @@ describe("RetentionSweep", () => {
           Effect.sync(() => {
             steps.push(`${partition}: ${limit} resources before ${before}`)
             return { deleted: partition === 7 ? [11] : [], isFinished: true }
+          }),
+        pruneDeliveryLog: (before, limit) =>
+          Effect.sync(() => {
+            steps.push(`log before ${before}`)
+            return logLeft-- > 0 ? limit : 0
           }),
         pruneHubs: (before, limit) =>
           Effect.sync(() => {
@@ -77,6 +83,11 @@ describe("RetentionSweep", () => {
       for (const before of resourceSteps) {
         assert.isTrue(before >= 29 * 86_400_000 && before < 29 * 86_400_000 + 12 * 60_000)
       }
+      const logSteps = steps.filter((step) => step.startsWith("log")).map((step) => Number(step.slice(11)))
+      assert.strictEqual(logSteps.length, 3)
+      for (const before of logSteps) {
+        assert.isTrue(before >= 30 * 86_400_000 && before < 30 * 86_400_000 + 12 * 60_000)
+      }
       const hubSteps = steps.filter((step) => step.startsWith("hubs")).map((step) => Number(step.slice(12)))
       assert.strictEqual(hubSteps.length, 3) // a second step where the first one hit its maximum
       for (const before of hubSteps) assert.isTrue(before >= 86_400_000 && before < 86_400_000 + 12 * 60_000)
@@ -96,6 +107,7 @@ describe("RetentionSweep", () => {
           }),
         pruneEntries: () => Effect.succeed({ deleted: 0, next: undefined }),
         pruneResources: () => Effect.succeed({ deleted: [], isFinished: true }),
+        pruneDeliveryLog: () => Effect.succeed(0),
         pruneHubs: () => Effect.succeed(0)
       })
       const awakePartitions = new Map([[5, {} as PartitionActors]])

@@ -72,8 +72,11 @@ describe("Bouncing", () => {
       yield* tell
       yield* bounce("gone")
       assert.deepStrictEqual(yield* state, [])
-      const [last] = yield* (yield* DeliveryLog).list({ limit: 10 })
-      assert.deepStrictEqual([last?.outcome, last?.endpoint, last?.message], ["ended", jid.bare, "It came back."])
+      const { items: [last] } = yield* (yield* DeliveryLog).list({ limit: 10 })
+      assert.deepStrictEqual(
+        [last?.outcome, last?.reason, last?.endpoint, last?.message],
+        ["ended", "bounced", jid.bare, "It came back."]
+      )
       yield* tell
       assert.deepStrictEqual(sent, [1])
     }).pipe(Effect.provide(layer))

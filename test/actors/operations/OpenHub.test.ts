@@ -261,9 +261,10 @@ describe("the hub face, subscribing", () => {
       const denials = lines(web, "deny").map((line) => line.replace(/^\S+ /, ""))
       assert.deepStrictEqual(denials, ["deny bad.hooks.example/ Your callback didn't echo the challenge."])
       const log = yield* (yield* DeliveryLog).list({ accountId: anonymous.account.id, limit: 10 })
-      assert.deepStrictEqual(log.map(({ endpoint, outcome, message, topic }) => [outcome, endpoint, topic, message]), [
-        ["denied", hook("bad"), feed, "Your callback didn't echo the challenge."]
-      ])
+      assert.deepStrictEqual(
+        log.items.map(({ endpoint, outcome, message, reason, topic }) => [outcome, reason, endpoint, topic, message]),
+        [["denied", "refused-intent", hook("bad"), feed, "Your callback didn't echo the challenge."]]
+      )
       assert.strictEqual(yield* known("bad"), undefined)
     }).pipe(Effect.provide(layer)))
 

@@ -7,7 +7,7 @@ import {
   render,
   requestedWait
 } from "#domain/delivery/Delivery.ts"
-import type { Delivery, News } from "#domain/delivery/Notification.ts"
+import { attemptText, type Delivery, type News } from "#domain/delivery/Notification.ts"
 
 describe("Delivery", () => {
   it.each([
@@ -124,19 +124,32 @@ describe("A callback's failed attempt", () => {
     assert.strictEqual(needsSplit(delivery, { face }, 413), splits)
     assert.isFalse(needsSplit(delivery, { face }, 414))
     const answer = { status: 413, latency: 1.4, excerpt: "nginx" }
-    assert.deepStrictEqual(describeFailedAttempt(answer, delivery, { face }, now), {
+    const result = describeFailedAttempt(answer, delivery, { face }, now, 9)
+    assert.deepStrictEqual(result, {
       code: 413,
-      message: `The callback answered 413. ${reason} Its answer: nginx`,
-      latency: 1
+      message: `The callback answered 413. ${reason}`,
+      reason: "too-large",
+      answer: "nginx",
+      latency: 1,
+      bytes: 9
     })
+    assert.strictEqual(attemptText(result), `The callback answered 413. ${reason} Its answer: nginx`)
   })
 
   it("is described by its status and its answer, and by the wait that it asks for", () => {
     const describeAnswer = (status: number, excerpt: string, retryAfter = "") =>
-      describeFailedAttempt({ status, latency: 1, excerpt, retryAfter }, deliveryOf(entries(1)), { face: "api" }, now)
-        .message
+      attemptText(
+        describeFailedAttempt(
+          { status, latency: 1, excerpt, retryAfter },
+          deliveryOf(entries(1)),
+          { face: "api" },
+          now,
+          0
+        )
+      )
     assert.strictEqual(describeAnswer(500, ""), "The callback answered 500.")
     assert.strictEqual(describeAnswer(500, "busy", "5"), "The callback answered 500: busy")
+    assert.strictEqual(describeAnswer(500, "x".repeat(600)), `The callback answered 500: ${"x".repeat(500)}`)
     assert.strictEqual(
       describeAnswer(503, "busy", "4.2"),
       "The callback answered 503. It asks to wait 5 s. Its answer: busy"

@@ -48,7 +48,7 @@ describe("DelivererHttp", () => {
       const callback = yield* serve((_, response) => response.writeHead(202).end("thanks\n\u0007again"))
       const answer = yield* post(parcel(`${callback.url}/hook?a=1`))
       assert.strictEqual(answer.status, 202)
-      assert.strictEqual(answer.excerpt, "thanks again")
+      assert.strictEqual(answer.excerpt, "thanks \ufffdagain")
       assert.isAtLeast(answer.latency, 0)
       const [seen] = callback.seen
       assert.strictEqual(seen?.method, "POST")
@@ -165,7 +165,7 @@ describe("DelivererHttp", () => {
       })
       const answer = yield* post(parcel(callback.url))
       assert.strictEqual(answer.status, 200)
-      assert.strictEqual(answer.excerpt, "x".repeat(500))
+      assert.strictEqual(answer.excerpt, "x".repeat(1_024))
       yield* callback.quiet
     }))
 

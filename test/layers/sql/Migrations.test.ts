@@ -62,6 +62,7 @@ const schema = [
   "credit_ledger",
   "deliveries",
   "delivery_log",
+  "delivery_recordings",
   "encryption_keys",
   "entries",
   "events",

@@ -199,19 +199,21 @@ const subscriptions = [
 
   // Ended subscriptions, and subscriptions that their callback denied.
   `create table subscription_ends (
-    id bigint generated always as identity primary key,
+    id bigint primary key,                      -- position in the log, as in delivery_log
     account_id integer not null references accounts on delete cascade,
     subscription_id bigint,                     -- null: its callback denied it
     topic text not null,                        -- as the subscriber wrote it
     endpoint text not null,
+    host text not null,                         -- of the endpoint
     sequence bigint,
     attempt smallint,
-    tried_at timestamptz not null,
-    code smallint not null,                     -- 0: no answer, or an answer that the message describes
+    result smallint not null,                   -- see DeliveryLogRows
     message text not null,
-    latency integer                             -- ms
+    answer text,                                -- the beginning of the answer's body
+    latency integer,                            -- ms
+    bytes integer                               -- of the body that was sent
   )`,
-  `create index subscription_ends_newest on subscription_ends (tried_at)`
+  `create index subscription_ends_account on subscription_ends (account_id, id)`
 ]
 
 const deliveries = [
@@ -255,21 +257,40 @@ const deliveries = [
   `create index deliveries_stalled on deliveries (due_at) where state = 0`,
   `create index deliveries_expired on deliveries (due_at) where state = 1`,
 
-  // Failed tries and the last success: a fixed number of slots per subscription bounds the log.
-  // No foreign key, as in the outbox. Rows of a removed subscription are deleted by age.
+  // The last failures and successes: a fixed number of slots per subscription bounds the log. Indexes of account, id and one more
+  // column serve a page of any filter. No foreign key, as in the outbox.
+  `create sequence log_positions`,
   `create table delivery_log (
+    id bigint not null,                         -- epoch ms of the attempt * 2^21 + 21 bits of log_positions: the order of all pages
     subscription_id bigint not null,
-    slot smallint not null,                     -- see domain/delivery/Delivery
+    resource_id bigint not null,
+    notification_id bigint,                     -- null: a bounce
     sequence bigint not null,
-    attempt smallint not null,                  -- 1: the first try
-    tried_at timestamptz not null,
-    code smallint not null,                     -- 0: no answer
-    message text not null,
+    credits bigint,
+    next_try timestamptz,                       -- null: no further attempt
+    account_id integer not null,
+    host_key integer not null,                  -- hash of the callback's host
     latency integer,                            -- ms
-    next_try timestamptz,                       -- null: dropped
+    bytes integer,                              -- of the body that was sent
+    slot smallint not null,                     -- see domain/delivery/DeliveryLogEntry
+    attempt smallint not null,                  -- 1: the first try; 0: a bounce
+    result smallint not null,                   -- see DeliveryLogRows
+    is_part boolean not null default false,     -- of a split notification
+    message text,                               -- null: the result tells it
+    answer text,                                -- the beginning of a bad answer's body
     primary key (subscription_id, slot)
   )`,
-  `create index delivery_log_newest on delivery_log (tried_at)`,
+  `create index delivery_log_result on delivery_log (account_id, result, id)`,
+  `create index delivery_log_host on delivery_log (account_id, host_key, id)`,
+  `create index delivery_log_resource on delivery_log (account_id, resource_id, id)`,
+
+  // Subscriptions whose attempts are all recorded.
+  `create table delivery_recordings (
+    subscription_id bigint primary key references subscriptions on delete cascade,
+    account_id integer not null,
+    until timestamptz not null
+  )`,
+  `create index delivery_recordings_account on delivery_recordings (account_id, until)`,
 
   // Replayed notifications: few, and deleted soon.
   `create table replays (

@@ -1,0 +1,212 @@
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import {
+  type DeliveryPage,
+  type DeliveryQuery,
+  firstPositionAt,
+  type LoggedAttempt,
+  type LoggedDenial,
+  parseLogId,
+  parsePosition
+} from "#domain/delivery/DeliveryLogEntry.ts"
+import {
+  attemptOf,
+  type AttemptRow,
+  attemptSelect,
+  endOf,
+  type EndRow,
+  endSelect,
+  resultCondition
+} from "./DeliveryLogRows.ts"
+import { run } from "./Query.ts"
+import { urlKey } from "./Values.ts"
+
+/** Rows that one page looks through when an index serves only one of its filters. */
+const maxScanned = 5_000
+
+/** Reads a page of the log, see `DeliveryLog.list`. */
+export const listDeliveries = (sql: SqlClient.SqlClient) =>
+  Effect.fn("DeliveryLog.list")(function*(query: DeliveryQuery) {
+    const attempts = yield* selectAttempts(sql, query)
+    const ends = yield* selectEnds(sql, query, attempts.scannedTo)
+    return pageOf(query.limit, [...attempts.events, ...ends], attempts.scannedTo)
+  })
+
+type LogEvent = LoggedAttempt | LoggedDenial
+
+/** `scannedTo`: the position at which the scan stopped; undefined when it has seen all attempts. */
+const pageOf = (limit: number, events: ReadonlyArray<LogEvent>, scannedTo: string | undefined): DeliveryPage => {
+  const newestFirst = events.map((event) => ({ event, position: parseLogId(event.id)?.position ?? 0n }))
+    .toSorted((a, b) => a.position < b.position ? 1 : -1)
+  const items = newestFirst.slice(0, limit).map(({ event }) => event)
+  if (newestFirst.length > limit) return { items, next: String(newestFirst[limit - 1]?.position) }
+  return scannedTo === undefined ? { items } : { items, next: scannedTo }
+}
+
+/** Collects the parameters of a statement. */
+const makeParameters = () => {
+  const values: Array<string | number | bigint | null> = []
+  const add = (value: string | number | bigint, type: string) => `$${values.push(value)}::${type}`
+  return { values, add }
+}
+
+type Add = ReturnType<typeof makeParameters>["add"]
+
+/** Conditions on the positions of `alias`, by the times and the start of the page. */
+const rangeConditions = ({ after, from, to }: DeliveryQuery, alias: string, add: Add): ReadonlyArray<string> => {
+  const below = [
+    ...(to === undefined ? [] : [firstPositionAt(to)]),
+    ...(after === undefined ? [] : [parsePosition(after) ?? 0n])
+  ]
+  return [
+    ...below.map((position) => `${alias}.id < ${add(position, "int8")}`),
+    ...(from === undefined ? [] : [`${alias}.id >= ${add(firstPositionAt(from), "int8")}`])
+  ]
+}
+
+interface ScanRow extends AttemptRow {
+  readonly scanned: number
+  readonly last: string | null
+  readonly found: boolean
+}
+
+const selectAttempts = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, query: DeliveryQuery) {
+  const { add, values } = makeParameters()
+  const condition = resultCondition(query, "l.result")
+  if (condition === undefined) return { events: [], scannedTo: undefined }
+  const scan = scanOf(query, add)
+  const maxRows = scan.residual.length === 0 ? query.limit + 1 : maxScanned
+  const rows = yield* run(
+    sql.unsafe<ScanRow>(
+      `with recursive ${scan.kinds}scanned as materialized (
+      ${scan.select(maxRows)} order by l.id desc limit ${maxRows}
+    )
+    select s.scanned, s.last, t.id is not null as found, t.* from (select count(*)::int4 as scanned, min(id)::text as last from scanned) s
+    left join lateral (
+      select ${attemptSelect}, l.id as position from scanned c
+      join delivery_log l on l.subscription_id = c.subscription_id and l.slot = c.slot
+      left join subscriptions u on u.id = l.subscription_id
+      where ${["true", ...scan.residual].join(" and ")} order by l.id desc limit ${query.limit + 1}
+    ) t on true order by t.position desc`,
+      values
+    ).unprepared
+  )
+  const [first] = rows
+  const events = rows.flatMap((row) =>
+    row.found && row.topic !== null && (query.host === undefined || row.host === query.host) ? [attemptOf(row)] : []
+  )
+  return { events, scannedTo: first?.scanned === maxRows ? first.last ?? undefined : undefined }
+})
+
+interface Scan {
+  /** Further relations of the statement. */
+  readonly kinds: string
+  readonly select: (limit: number) => string
+  /** Conditions that the index of the scan does not serve. */
+  readonly residual: ReadonlyArray<string>
+}
+
+const scannedColumns = "l.subscription_id, l.slot, l.id"
+
+/** The scan by the most selective filter. */
+const scanOf = (query: DeliveryQuery, add: Add): Scan => {
+  const { accountId, host, outcome, reason, code, subscriptionId, topic } = query
+  const account = accountId === undefined ? undefined : add(accountId, "int4")
+  const ranges = rangeConditions(query, "l", add)
+  const byResult = outcome === undefined && reason === undefined && code === undefined
+    ? []
+    : [resultCondition(query, "l.result") ?? "false"]
+  const byHost = host === undefined ? [] : [`l.host_key = hashtext(${add(host, "text")})`]
+  const byTopic = topic === undefined ? [] : [resourceCondition(topic.canonical, add)]
+  if (subscriptionId !== undefined) {
+    const conditions = [
+      `l.subscription_id = ${add(subscriptionId, "float8")}::int8`,
+      ...(account === undefined ? [] : [`l.account_id = ${account}`]),
+      ...ranges
+    ]
+    return {
+      kinds: "",
+      select: () => `select ${scannedColumns} from delivery_log l where ${conditions.join(" and ")}`,
+      residual: [...byTopic, ...byHost, ...byResult]
+    }
+  }
+  const [indexed = [], ...others] = [byTopic, byHost].filter((conditions) => conditions.length > 0)
+  if (indexed.length > 0) {
+    return {
+      kinds: "",
+      select: selectOfAccounts(account, [...indexed, ...ranges]),
+      residual: [...others.flat(), ...byResult]
+    }
+  }
+  return {
+    kinds: kindsOf(account),
+    select: (limit) =>
+      `select ${scannedColumns} from kinds k cross join lateral (
+        select ${scannedColumns} from delivery_log l
+        where ${
+        ["l.account_id = k.account_id", "l.result = k.result", ...ranges].join(" and ")
+      } order by l.id desc limit ${limit}
+      ) l where ${resultCondition(query, "k.result") ?? "false"}`,
+    residual: []
+  }
+}
+
+/** The resource of a topic; none for an unknown topic. */
+const resourceCondition = (canonical: string, add: Add): string => {
+  const url = add(canonical, "text")
+  return `l.resource_id = (select r.id from resources r where r.key = ${urlKey(url)} and r.url = ${url})`
+}
+
+/** The newest rows of each account that match, because each index begins with the account. */
+const selectOfAccounts = (account: string | undefined, conditions: ReadonlyArray<string>) => (limit: number) =>
+  `select ${scannedColumns} from accounts a cross join lateral (
+    select ${scannedColumns} from delivery_log l
+    where ${["l.account_id = a.id", ...conditions].join(" and ")} order by l.id desc limit ${limit}
+  ) l${account === undefined ? "" : ` where a.id = ${account}`}`
+
+/** The results that occur, by account: each step of the recursion looks up the next one in the index. */
+export const kindsOf = (account: string | undefined): string =>
+  `kinds (account_id, result) as (
+    (select l.account_id, l.result from delivery_log l ${
+    account === undefined ? "" : `where l.account_id = ${account}`
+  } order by l.account_id, l.result limit 1)
+    union all
+    select n.account_id, n.result from kinds k cross join lateral (
+      select l.account_id, l.result from delivery_log l
+      where ${
+    account === undefined
+      ? "(l.account_id, l.result) > (k.account_id, k.result)"
+      : `l.account_id = ${account} and l.result > k.result`
+  } order by l.account_id, l.result limit 1
+    ) n
+  ), `
+
+/** Ends and denials are few, so that any filter may look through all of them. None behind `scannedTo`, where the next page begins. */
+const selectEnds = Effect.fnUntraced(function*(
+  sql: SqlClient.SqlClient,
+  query: DeliveryQuery,
+  scannedTo: string | undefined
+) {
+  const { accountId, host, outcome, subscriptionId, topic } = query
+  if (outcome !== undefined && outcome !== "ended" && outcome !== "denied") return []
+  const { add, values } = makeParameters()
+  const conditions = [
+    ...(accountId === undefined ? [] : [`e.account_id = ${add(accountId, "int4")}`]),
+    ...rangeConditions(query, "e", add),
+    ...(scannedTo === undefined ? [] : [`e.id > ${add(BigInt(scannedTo), "int8")}`]),
+    ...(outcome === undefined ? [] : [`e.subscription_id is ${outcome === "denied" ? "" : "not "}null`]),
+    ...(subscriptionId === undefined ? [] : [`e.subscription_id = ${add(subscriptionId, "float8")}::int8`]),
+    ...(host === undefined ? [] : [`e.host = ${add(host, "text")}`]),
+    ...(topic === undefined ? [] : [`e.topic in (${add(topic.given, "text")}, ${add(topic.canonical, "text")})`]),
+    resultCondition(query, "e.result", true) ?? "false"
+  ]
+  const rows = yield* run(
+    sql.unsafe<EndRow>(
+      `select ${endSelect} from subscription_ends e where ${conditions.join(" and ")} order by e.id desc limit ${
+        query.limit + 1
+      }`,
+      values
+    ).unprepared
+  )
+  return rows.map(endOf)
+})
