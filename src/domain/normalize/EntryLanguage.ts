@@ -36,7 +36,7 @@ const lettersOf = (text: Text | undefined): string => {
 /** Tags, comments, and scripts and styles with their content. An unclosed one ends with the text. */
 const markup = /<(script|style)\b[^]*?(?:<\/\1\s*>|$)|<!--[^]*?(?:-->|$)|<[^>]*(?:>|$)/gi
 
-/** URLs, e-mail addresses, and names in social networks. */
-const addresses = /https?:\/\/\S+|[\w.-]{1,64}@[\w.-]{1,255}|[@#][\w-]+/g
+/** URLs, e-mail addresses, and names in social networks. An address starts at a word, because a try at each letter of a long word takes seconds. */
+const addresses = /https?:\/\/\S+|(?<![\w.-])[\w.-]{1,64}@[\w.-]{1,255}|[@#][\w-]+/g
 
 const otherCharacters = /[^\p{L}\p{M}'’]+/gu

@@ -47,6 +47,13 @@ describe("sampleForLanguage", () => {
     assert.strictEqual(sampleForLanguage({ id: "1", title: text(letter.repeat(enough)) }), letter.repeat(enough))
   })
 
+  it("takes linear time for a text without spaces", () => {
+    const entries = Array.from({ length: 2_000 }, (_, n) => ({ id: String(n), content: [text("a".repeat(6_000))] }))
+    const start = performance.now()
+    for (const entry of entries) assert.strictEqual(sampleForLanguage(entry), "a".repeat(200))
+    assert.isBelow(performance.now() - start, 1_500)
+  })
+
   it("has 200 characters at most, of any text", () => {
     const value = fc.string({ minLength: 0, maxLength: 400, unit: "binary" })
     fc.assert(fc.property(value, value, (title, content) => {
