@@ -7,16 +7,19 @@ import { Settings } from "#domain/ports/Settings.ts"
 
 const mebibyte = 1024 * 1024
 
-/** Shares of the budget: for strangers together, and for one address. */
+/** Shares of the parts in the whole budget. Their sum is 1. */
+const parts = { fetches: 3 / 8, reading: 3 / 8, exchanges: 1 / 4 }
+
+/** Shares of a part: for strangers together, and for one address, site or account. */
 const shareOfStrangers = 1 / 2
-const shareOfKey = 1 / 4
+const shareOfKey = 1 / 2
 
 /** Memory that the process may use, in bytes. The control group reports 0 or more than the machine has if it sets no limit. */
 const processMemory = (): number =>
   Math.min(process.constrainedMemory() || Infinity, totalmem(), getHeapStatistics().heap_size_limit)
 
-/** A budget of `maxBytes` and its shares. */
-export const makeBudget = (maxBytes: number): MemoryBudget =>
+/** A part of `maxBytes` and its shares. */
+export const makePart = (maxBytes: number): MemoryBudget =>
   new MemoryBudget({
     maxBytes,
     maxBytesOfStrangers: maxBytes * shareOfStrangers,
@@ -25,9 +28,12 @@ export const makeBudget = (maxBytes: number): MemoryBudget =>
 
 export const layer = Layer.effect(
   DocumentMemory,
-  Effect.map(
-    Settings,
-    ({ documentMemoryMiB }) =>
-      makeBudget(documentMemoryMiB === undefined ? Math.floor(processMemory() / 4) : documentMemoryMiB * mebibyte)
-  )
+  Effect.map(Settings, ({ documentMemoryMiB }) => {
+    const maxBytes = documentMemoryMiB === undefined ? Math.floor(processMemory() / 4) : documentMemoryMiB * mebibyte
+    return {
+      fetches: makePart(maxBytes * parts.fetches),
+      reading: makePart(maxBytes * parts.reading),
+      exchanges: makePart(maxBytes * parts.exchanges)
+    }
+  })
 )

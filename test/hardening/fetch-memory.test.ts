@@ -1,23 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, type Scope } from "effect"
 import zlib from "node:zlib"
-import type { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
+import { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import type { Fetched, Fetcher } from "#domain/ports/Fetcher.ts"
-import { makeBudget } from "#layers/DocumentMemory.ts"
+import { makePart } from "#layers/DocumentMemory.ts"
 import { failureOf, fetch, outside } from "#test/support/Fetching.ts"
 import { serve } from "#test/support/Servers.ts"
 
 const mebibyte = 1024 * 1024
 
-/** A test with a budget of 8 MiB: 4 MiB for strangers, and 2 MiB for one address. */
+/** A test with a budget of 8 MiB: 4 MiB for strangers, and 4 MiB for one address. */
 const limited = (
   name: string,
   body: (budget: MemoryBudget) => Effect.Effect<unknown, unknown, Fetcher | Scope.Scope>
 ) =>
   it.live(name, () => {
-    const budget = makeBudget(8 * mebibyte)
-    const layer = outside().pipe(Layer.provide(Layer.succeed(DocumentMemory, budget)))
+    const budget = makePart(8 * mebibyte)
+    const memory = { fetches: budget, reading: new MemoryBudget(), exchanges: new MemoryBudget() }
+    const layer = outside().pipe(Layer.provide(Layer.succeed(DocumentMemory, memory)))
     return Effect.scoped(Effect.provide(body(budget), layer))
   })
 
@@ -91,7 +92,7 @@ describe("memory of documents under way", () => {
       yield* fetch({ url: `${one?.url}/1`, strangersOnly: true })
       yield* fetch({ url: `${two?.url}/2`, strangersOnly: true })
       const late = yield* failureOf({ url: `${one?.url}/3`, strangersOnly: true, deadline: 300 })
-      assert.match(late, /^Timeout: 127\.0\.0\.1: no end of the answer within 0\.3 s/)
+      assert.match(late, /^Timeout: 127\.0\.0\.1: no room in memory for its answer within 3 s/)
       assert.strictEqual((yield* fetch({ url: `${own?.url}/4`, deadline: 5000 })).body.length, body.length)
     }))
 

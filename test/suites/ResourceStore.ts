@@ -722,6 +722,34 @@ const bounds = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(page, { _tag: "Page", entries: [] })
     }))
 
+  it.effect("writes large news in pieces, as one change", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const large = (id: string, letter: string) =>
+        entry(id, { summary: { value: letter.repeat(3_000_000), type: "text" } })
+      yield* at(100)(record(found(resource, [entry("known"), large("old", "a")])))
+      const change: PollWrite = {
+        state: resource,
+        entries: [large("b", "b"), entry("known"), large("c", "c"), entry("silent")],
+        updated: [large("old", "x"), entry("never-seen")],
+        announce: { _tag: "Entries", ids: ["c", "known", "old", "never-seen", "b"] }
+      }
+      const [delivery, ...others] = yield* at(200)(record(change))
+      assert.deepStrictEqual(others, [])
+      assert.deepStrictEqual(delivery?.notification.news, {
+        _tag: "Entries",
+        entries: [large("c", "c"), large("old", "x"), large("b", "b")]
+      })
+      assert.deepStrictEqual(yield* record(change), [])
+      const page = yield* EntryStore.use((store) =>
+        store.page({ resourceIds: [resource.id], count: 10, order: "stored" })
+      )
+      assert.deepStrictEqual(
+        page._tag === "Page" ? page.entries.map(({ entry, firstSeen }) => [entry.id, firstSeen]) : [],
+        [["silent", 200], ["c", 200], ["b", 200], ["old", 100], ["known", 100]]
+      )
+    }))
+
   it.effect("stores the largest document, and one change does not suffer from another's failure", () =>
     Effect.gen(function*() {
       const [one, two] = [yield* newSubscription(), yield* newSubscription()]

@@ -10,6 +10,7 @@ import { conditionRefusalOf, requestOf } from "#domain/poll/PollRequest.ts"
 import { type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
 import type { PollTrigger } from "#domain/poll/Status.ts"
 import { DiskRoom } from "#domain/ports/DiskRoom.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
@@ -61,6 +62,7 @@ export const layer = Layer.effect(
       languages: yield* LanguageDetector,
       notifyListeners: (yield* Listeners).notify,
       hasPornRank: settings.pornRank,
+      readingMemory: (yield* DocumentMemory).reading,
       diskRoom: yield* DiskRoom,
       bounds,
       boundsWhenPushed: { ...bounds, pushedByHub: true },

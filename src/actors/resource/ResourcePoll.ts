@@ -1,5 +1,6 @@
 import { type Clock, Effect, Metric, Result } from "effect"
 import type { FetchLimiter } from "#actors/limits/FetchLimiter.ts"
+import { withRoom } from "#actors/limits/MemoryRoom.ts"
 import type { Listeners } from "#actors/stream/Listeners.ts"
 import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import { countPoll, entries, fetchDuration, observe } from "#actors/runtime/Metrics.ts"
@@ -24,7 +25,9 @@ import {
 import { maxRankedEntries, pornRank } from "#domain/poll/PornRank.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { refusalEnd } from "#domain/poll/RetryAfter.ts"
+import { readingBytes } from "#domain/poll/ReadingMemory.ts"
 import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
+import type { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { FeedReader, ReadOptions } from "#domain/ports/FeedReader.ts"
 import type { Fetched, Fetcher, FetchError, FetchRequest } from "#domain/ports/Fetcher.ts"
@@ -48,6 +51,8 @@ export interface PollServices {
   readonly languages: typeof LanguageDetector["Service"]
   readonly notifyListeners: Listeners["Service"]["notify"]
   readonly hasPornRank: boolean
+  /** Memory of the copies of large documents. */
+  readonly readingMemory: MemoryBudget
   readonly diskRoom: { readonly forStrangers: () => boolean }
   readonly bounds: IntervalBounds & { readonly followMovedIds: boolean }
   /** Bounds of a resource that its hub pushes. */
@@ -123,13 +128,18 @@ export const processResult = (
     : context.refuse({ resourceId: resource.id, host: pauseKeyOf(resource, answer), since: at.now, until })
   const step = interpretAnswer(resource, answer, at)
   if (step._tag === "Read" || step._tag === "Select") {
-    const examined = Effect.flatMap(
-      examineDocument(services, resource, answer, step, at),
-      (examined) =>
-        Effect.andThen(
-          finishPoll(services, state, examined, answer, at, context),
-          informHub(examined, context, pushedByHub)
-        )
+    const examined = inReadingRoom(
+      services,
+      resource,
+      answer,
+      Effect.flatMap(
+        examineDocument(services, resource, answer, step, at),
+        (examined) =>
+          Effect.andThen(
+            finishPoll(services, state, examined, answer, at, context),
+            informHub(examined, context, pushedByHub)
+          )
+      )
     )
     const { returnRoom } = answer
     return returnRoom === undefined ? examined : Effect.ensuring(examined, Effect.sync(returnRoom))
@@ -138,6 +148,17 @@ export const processResult = (
   answer.returnRoom?.()
   const finished = finishPoll(services, state, step, answer, at, context)
   return refusal === undefined ? finished : Effect.andThen(finished, refusal)
+}
+
+/** Runs `effect` once there is room for the copies of a large document: in the thread, as entries, and as parameters of statements. */
+export const inReadingRoom = <A>(
+  { readingMemory }: PollServices,
+  resource: ResourceState,
+  { body }: Fetched,
+  effect: Effect.Effect<A>
+): Effect.Effect<A> => {
+  const bytes = readingBytes(resource.url, body)
+  return bytes === 0 ? effect : withRoom(readingMemory, { ...workerTurnOf(resource), bytes }, effect)
 }
 
 /** The key of the pause that an answer asks for. */
@@ -155,7 +176,10 @@ const finishPoll = (
   at: PollContext,
   context: PartitionContext
 ): Effect.Effect<void> => {
-  if (!keepsBody(result)) answer.release?.()
+  if (!keepsBody(result)) {
+    answer.release?.()
+    answer.returnRoom?.()
+  }
   return services.hasPornRank && isMaintenanceDue(stateAfter(result), at.now)
     ? Effect.flatMap(
       rank(services, result),

@@ -6,7 +6,7 @@ import { type PollContext, stateAfter } from "#domain/poll/PollStep.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import type { PartitionContext, Push, State } from "./Resource.ts"
 import { completePush, fetchInstead } from "./ResourceMailbox.ts"
-import { applyResult, examineDocument, type PollServices, recordPingOutcome } from "./ResourcePoll.ts"
+import { applyResult, examineDocument, inReadingRoom, type PollServices, recordPingOutcome } from "./ResourcePoll.ts"
 
 /**
  * Treats a pushed document like the answer of a fetch, with the validators of the last fetch, which are the newest known ones.
@@ -33,12 +33,21 @@ export const applyPush = Effect.fnUntraced(
       ...(context.hubDirectory.isPushedByHub(before.id) ? services.boundsWhenPushed : services.bounds)
     }
     const step = interpretAnswer(before, answer, at)
-    const result = step._tag === "Read" || step._tag === "Select"
-      ? yield* examineDocument(services, before, answer, step, at)
-      : step
-    const { failures, kind } = stateAfter(result)
-    if (failures > 0 || kind !== before.kind) return fetchInstead(state, push, now)
-    yield* applyResult(services, state, result, context)
+    const isApplied = yield* inReadingRoom(
+      services,
+      before,
+      answer,
+      Effect.gen(function*() {
+        const result = step._tag === "Read" || step._tag === "Select"
+          ? yield* examineDocument(services, before, answer, step, at)
+          : step
+        const { failures, kind } = stateAfter(result)
+        if (failures > 0 || kind !== before.kind) return false
+        yield* applyResult(services, state, result, context)
+        return true
+      })
+    )
+    if (!isApplied) return fetchInstead(state, push, now)
     yield* recordPingOutcome(services, before, state, now)
     // Reported last: a fetch in flight may have found the same entries, and reported them as missed.
     if (push.byHub) yield* context.hubDirectory.reportPush(before.id)

@@ -18,7 +18,6 @@ interface Share {
 interface KeyShare extends Share {
   readonly key: string
   reservations: number
-  /** The first one has waited longest. */
   readonly waiting: Set<MemoryReservation>
 }
 
@@ -27,12 +26,18 @@ interface Wait {
   readonly onRoom: () => void
 }
 
+/** Learns when its reservation begins to wait, and when the reservation goes on. */
+export interface MemoryWaiter {
+  readonly onWait: (isWaiting: boolean) => void
+}
+
 /**
  * Bytes of the documents in memory, limited in total, for strangers together, and per key.
  *
- * Reservations grow while their documents arrive. Without room, a reservation waits: keys take turns, and reservations of one key wait in
- * order. The first reservation that waits at a maximum is exempt from this maximum until its release. So growing reservations never wait
- * for each other forever, and each maximum is exceeded by one document at most.
+ * Reservations grow while their documents arrive. Without room, a reservation waits: keys take turns, and the oldest reservation of a key
+ * comes first, so that one document becomes complete instead of parts of many. The first reservation that waits at a maximum is exempt from
+ * this maximum until its release. So growing reservations never wait for each other forever, and each maximum is exceeded by one document at
+ * most.
  */
 export class MemoryBudget {
   readonly #total: Share
@@ -42,6 +47,7 @@ export class MemoryBudget {
   /** Keys with waiting reservations, in the order of their turns. */
   readonly #waitingKeys = new Set<KeyShare>()
   #isAdmitting = false
+  #lastNumber = 0
 
   constructor(limits: MemoryLimits = {}) {
     this.#total = makeShare(limits.maxBytes)
@@ -60,14 +66,15 @@ export class MemoryBudget {
   }
 
   /** An empty reservation, to be released once. */
-  reserve(key: string, isForStrangers = false): MemoryReservation {
+  reserve(key: string, isForStrangers = false, waiter?: MemoryWaiter): MemoryReservation {
     let own = this.#keys.get(key)
     if (own === undefined) {
       own = { ...makeShare(this.#maxBytesPerKey), key, reservations: 0, waiting: new Set() }
       this.#keys.set(key, own)
     }
     own.reservations++
-    return new MemoryReservation(this, own, isForStrangers ? [this.#total, this.#strangers, own] : [this.#total, own])
+    const shares = isForStrangers ? [this.#total, this.#strangers, own] : [this.#total, own]
+    return new MemoryReservation(this, { number: ++this.#lastNumber, own, shares, waiter })
   }
 
   /** Appends the reservation to the waiting ones of its key. */
@@ -88,41 +95,69 @@ export class MemoryBudget {
   admitWaiting(): void {
     if (this.#isAdmitting || this.#waitingKeys.size === 0) return
     this.#isAdmitting = true
-    while (this.#admitRound());
-    this.#isAdmitting = false
+    try {
+      while (this.#admitRound());
+    } finally {
+      this.#isAdmitting = false
+    }
   }
 
   #admitRound(): boolean {
     let hasAdmitted = false
     for (const own of this.#waitingKeys) {
-      for (const reservation of own.waiting) {
-        if (!reservation.admit()) continue
-        hasAdmitted = true
-        this.#waitingKeys.delete(own)
-        own.waiting.delete(reservation)
-        if (own.waiting.size > 0) this.#waitingKeys.add(own)
-        reservation.resume()
-        break
-      }
+      const reservation = oldestOf(own.waiting)
+      if (reservation?.admit() !== true) continue
+      hasAdmitted = true
+      this.#waitingKeys.delete(own)
+      own.waiting.delete(reservation)
+      if (own.waiting.size > 0) this.#waitingKeys.add(own)
+      reservation.resume()
     }
     return hasAdmitted
   }
 }
 
+const oldestOf = (waiting: Iterable<MemoryReservation>): MemoryReservation | undefined => {
+  let oldest: MemoryReservation | undefined
+  for (const reservation of waiting) {
+    // An exempt one first: the others may wait for its release.
+    if (reservation.isExempt) return reservation
+    if (oldest === undefined || reservation.number < oldest.number) oldest = reservation
+  }
+  return oldest
+}
+
+interface ReservationOptions {
+  /** Reservations are numbered in the order of their making. */
+  readonly number: number
+  readonly own: KeyShare
+  /** The outer share first: who is exempt there, is exempt in the inner ones. */
+  readonly shares: ReadonlyArray<Share>
+  readonly waiter: MemoryWaiter | undefined
+}
+
 /** The bytes of one document. */
 export class MemoryReservation {
   readonly #budget: MemoryBudget
+  readonly number: number
   readonly own: KeyShare
-  /** The outer share first: who is exempt there, is exempt in the inner ones. */
   readonly #shares: ReadonlyArray<Share>
+  readonly #waiter: MemoryWaiter | undefined
   #bytes = 0
   #wait: Wait | undefined
   #isReleased = false
 
-  constructor(budget: MemoryBudget, own: KeyShare, shares: ReadonlyArray<Share>) {
+  constructor(budget: MemoryBudget, { number, own, shares, waiter }: ReservationOptions) {
     this.#budget = budget
+    this.number = number
     this.own = own
     this.#shares = shares
+    this.#waiter = waiter
+  }
+
+  /** Whether a share lets this reservation exceed its maximum. */
+  get isExempt(): boolean {
+    return this.#shares.some(({ exempt }) => exempt === this)
   }
 
   get bytes(): number {
@@ -144,6 +179,7 @@ export class MemoryReservation {
       return onRoom()
     }
     this.#wait = { bytes, onRoom }
+    this.#waiter?.onWait(true)
     this.#budget.enqueue(this)
   }
 
@@ -178,12 +214,13 @@ export class MemoryReservation {
   resume(): void {
     const wait = this.#wait
     this.#wait = undefined
+    this.#waiter?.onWait(false)
     wait?.onRoom()
   }
 
   /** An exempt reservation passes the waiting ones of its key, because these may wait for its release. */
   #mayPass(): boolean {
-    return this.own.waiting.size === 0 || this.#shares.some(({ exempt }) => exempt === this)
+    return this.own.waiting.size === 0 || this.isExempt
   }
 
   #add(bytes: number): void {

@@ -112,8 +112,13 @@ const wholeFeedOf = ({ hasHubSubscribers }: ResourceState, answer: Fetched): { r
 /** Bytes of the first entry that is too long to be stored. Entries of an ordinary document are not measured. */
 const findTooLongEntry = (answer: Fetched, entries: ReadonlyArray<Entry>): number | undefined => {
   if (answer.body.length * maxGrowth <= maxStoredLength) return undefined
-  const encoder = new TextEncoder()
-  return entries.map((entry) => encoder.encode(JSON.stringify(entry)).length).find((length) => length > maxStoredLength)
+  return entries.map(byteLength).find((length) => length > maxStoredLength)
+}
+
+/** Bytes of an entry as JSON; for a short entry its UTF-16 units, which have three bytes at most. */
+const byteLength = (entry: Entry): number => {
+  const json = JSON.stringify(entry)
+  return 3 * json.length <= maxStoredLength ? json.length : new TextEncoder().encode(json).length
 }
 
 const announcementOf = ({ notified }: NewEntries): Announcement | undefined =>

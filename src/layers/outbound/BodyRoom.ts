@@ -1,9 +1,10 @@
-import type { MemoryBudget, MemoryReservation } from "#domain/collections/MemoryBudget.ts"
+import type { MemoryBudget, MemoryReservation, MemoryWaiter } from "#domain/collections/MemoryBudget.ts"
 
 /** The budget of a body, and whether only strangers need the body. */
 export interface BodyMemory {
   readonly budget: MemoryBudget
   readonly isForStrangers: boolean
+  readonly waiter?: MemoryWaiter
 }
 
 /**
@@ -33,7 +34,8 @@ export class BodyRoom {
   growTo(bytes: number, address: string | undefined): void {
     if (this.#isReleased) return
     // The whole document has one reservation: a second one could wait for the exemption of the first one.
-    this.#reservation ??= this.#memory.budget.reserve(address ?? this.#host, this.#memory.isForStrangers)
+    const { budget, isForStrangers, waiter } = this.#memory
+    this.#reservation ??= budget.reserve(address ?? this.#host, isForStrangers, waiter)
     this.#neededBytes = Math.max(this.#neededBytes, bytes)
     const missing = this.#neededBytes - this.#reservation.bytes
     if (this.#isWaiting || missing <= 0 || this.#reservation.tryGrow(missing)) return

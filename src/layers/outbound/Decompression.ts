@@ -44,6 +44,9 @@ const maxSyncInput = 100_000
 /** Larger outputs go to the thread pool, too: 100 kB may unfold to 32 MiB, which blocks the event loop for a tenth of a second. */
 const maxSyncOutput = 1_048_576
 
+/** Bytes of a piece of a large output. The C library returns buffers of this size to the system as soon as they are freed. */
+const poolChunkBytes = 1_048_576
+
 /**
  * Decompresses a body, and tolerates common mistakes of servers: a header without compression, compression without a header, compression
  * applied twice, `deflate` without its zlib frame, a Content-Encoding that names no compression.
@@ -121,7 +124,8 @@ const removeLayer = (
       : plainOrThrow(error)
   const mayBeTruncated = isComplete && !isShortText(bytes)
   const inThreadPool = (): Promise<Uint8Array> =>
-    unpack(format, bytes, optionsOf(format, mayBeTruncated, maxBytes), reservation).catch(recover)
+    unpack(format, bytes, { ...optionsOf(format, mayBeTruncated, maxBytes), chunkSize: poolChunkBytes }, reservation)
+      .catch(recover)
   if (bytes.length > maxSyncInput) return inThreadPool()
   try {
     const result = syncDecompressors[format](
@@ -146,7 +150,7 @@ const gunzipFirstMember = async (
   reservation: MemoryReservation
 ): Promise<Uint8Array | undefined> => {
   const start = gzipHeaderEnd(bytes)
-  const options = optionsOf("inflateRaw", false, maxBytes)
+  const options = { ...optionsOf("inflateRaw", false, maxBytes), chunkSize: poolChunkBytes }
   const member = await unpack("inflateRaw", bytes.subarray(start), options, reservation)
   const trailer = Buffer.alloc(8)
   trailer.writeUInt32LE(zlib.crc32(member))

@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer } from "effect"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
-import type { MemoryBudget, MemoryReservation } from "#domain/collections/MemoryBudget.ts"
+import type { MemoryBudget, MemoryReservation, MemoryWaiter } from "#domain/collections/MemoryBudget.ts"
 import * as Fingerprint from "#domain/Fingerprint.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { type Fetched, Fetcher, FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
@@ -20,6 +20,9 @@ import type { TimerWheel, WheelTimer } from "#layers/TimerWheel.ts"
 
 /** Time for a whole fetch. */
 const defaultDeadlineMs = 30_000
+
+/** A fetch waits for memory at most so many times its deadline. */
+const maxMemoryWaits = 10
 
 const defaultMaxBytes = 32 * 1024 * 1024
 
@@ -63,7 +66,7 @@ export const layer = Layer.effect(
       timers,
       hostTurns,
       userAgent,
-      memory: yield* DocumentMemory,
+      memory: (yield* DocumentMemory).fetches,
       coalesced: new CoalescedFetches(pools, () => clock.currentTimeMillisUnsafe()),
       redirectTargets: new BoundedMap(maxRedirectTargets)
     }
@@ -81,7 +84,7 @@ export const layer = Layer.effect(
 type Resume = (result: Effect.Effect<Fetched, FetchError>) => void
 
 /** One fetch: an exchange for each redirect, until a response is no redirect. */
-class Fetch implements ResponseHandler {
+class Fetch implements ResponseHandler, MemoryWaiter {
   private readonly context: FetchContext
   private readonly request: FetchRequest
   private readonly resume: Resume
@@ -92,6 +95,8 @@ class Fetch implements ResponseHandler {
   /** Room of the body, received and decompressed. */
   private room: MemoryReservation | undefined
   private timer: WheelTimer | undefined
+  /** Milliseconds that are left of the deadline, while the fetch waits for memory. */
+  private leftMs = 0
   private turn: HostTurn | undefined
   private redirects = 0
   private cookies: RedirectCookies | undefined
@@ -111,12 +116,32 @@ class Fetch implements ResponseHandler {
 
   start(): void {
     if (this.requestedUrl === undefined) return this.fail("Protocol", "not an http or https URL")
-    const milliseconds = this.request.deadline ?? defaultDeadlineMs
+    this.startTimer(this.deadlineMs)
+    this.startExchange()
+  }
+
+  private get deadlineMs(): number {
+    return this.request.deadline ?? defaultDeadlineMs
+  }
+
+  private startTimer(milliseconds: number): void {
     this.timer = this.context.timers.add(milliseconds, () => {
       const missing = this.status === 0 ? "no answer" : "no end of the answer"
-      this.fail("Timeout", `${this.url.hostname}: ${missing} within ${milliseconds / 1000} s`)
+      this.fail("Timeout", `${this.url.hostname}: ${missing} within ${this.deadlineMs / 1000} s`)
     })
-    this.startExchange()
+  }
+
+  /** A wait for memory is not the server's fault: the deadline stands still meanwhile. */
+  onWait(isWaiting: boolean): void {
+    const { timer } = this
+    if (timer === undefined) return
+    this.cancelTimer()
+    if (!isWaiting) return this.startTimer(this.leftMs)
+    this.leftMs = Math.max(timer.due - performance.now(), 0)
+    const maxWaitMs = maxMemoryWaits * this.deadlineMs
+    this.timer = this.context.timers.add(maxWaitMs, () => {
+      this.fail("Timeout", `${this.url.hostname}: no room in memory for its answer within ${maxWaitMs / 1000} s`)
+    })
   }
 
   /** Ends the fetch without a result, for an interrupted fiber. */
@@ -148,8 +173,8 @@ class Fetch implements ResponseHandler {
     if (body.length === 0) return this.succeed(emptyBytes, emptyBytes)
     const received = this.exchange?.takeRoom()
     if (received !== undefined) return this.decompress(body, this.room = received)
-    const { budget, isForStrangers } = this.bodyMemory()
-    const room = budget.reserve(server ?? this.url.hostname, isForStrangers)
+    const { budget, isForStrangers, waiter } = this.bodyMemory()
+    const room = budget.reserve(server ?? this.url.hostname, isForStrangers, waiter)
     this.room = room
     room.grow(body.length, () => this.decompress(body, room))
   }
@@ -223,7 +248,7 @@ class Fetch implements ResponseHandler {
   }
 
   private bodyMemory(): BodyMemory {
-    return { budget: this.context.memory, isForStrangers: this.request.strangersOnly === true }
+    return { budget: this.context.memory, isForStrangers: this.request.strangersOnly === true, waiter: this }
   }
 
   /** Other callers may fetch the same URL with the same limit. */

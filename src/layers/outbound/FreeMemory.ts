@@ -7,6 +7,8 @@
  */
 export const freeBytes = (bytes: Uint8Array): void => {
   const { buffer } = bytes
+  // undici passes on empty views of a buffer that all its connections share.
+  if (bytes.byteLength === 0) return
   if (buffer instanceof ArrayBuffer && !buffer.detached && !isPooled(bytes)) buffer.transfer(0)
 }
 

@@ -176,7 +176,13 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
   body(): Buffer {
     const [first] = this.chunks
     if (first === undefined) return emptyBody
-    return this.chunks.length === 1 ? first : Buffer.concat(this.chunks)
+    if (this.chunks.length === 1) return first
+    const chunks = this.chunks.splice(0)
+    const body = Buffer.concat(chunks)
+    this.chunks.push(body)
+    // In a microtask, because undici may still read the last chunk.
+    if (this.isOver) queueMicrotask(() => chunks.forEach(freeBytes))
+    return body
   }
 
   private startBody(status: number, headers: ResponseHeaders): void {

@@ -46,12 +46,14 @@ export const notificationOfWrite = (
 export const documentOf = ({ announce, document }: PollWrite) =>
   announce?._tag === "Document" ? announce.document : document
 
-/** The JSON of the entries, then of the updated entries. */
-export const bodiesOf = ({ entries, updated }: PollWrite): ReadonlyArray<string> =>
-  [...entries, ...updated].map((entry) => JSON.stringify(entry))
+/** The JSON of the entries, then of the updated entries, one at a time. */
+export function* bodiesOf({ entries, updated }: PollWrite): Generator<string> {
+  for (const entry of entries) yield JSON.stringify(entry)
+  for (const entry of updated) yield JSON.stringify(entry)
+}
 
 /** Rejects a write that is too large to be read back, because the protocol limits the bytes of a row. `bodies` come from `bodiesOf`. */
-export const checkLength = (write: PollWrite, bodies: ReadonlyArray<string>): Effect.Effect<void, StoreError> => {
+export const checkLength = (write: PollWrite, bodies: Iterable<string>): Effect.Effect<void, StoreError> => {
   const documentLength = Math.max(documentOf(write)?.body.byteLength ?? 0, write.wholeFeed?.body.byteLength ?? 0)
   if (documentLength > maxStoredLength) return rejectLength(`The document of ${write.state.url}`, documentLength)
   for (const json of bodies) {

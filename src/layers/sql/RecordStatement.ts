@@ -9,17 +9,32 @@ import { assignmentsOf, columnsOf, stateParameters, valuesOf } from "./ResourceC
 import { column, instant } from "./Values.ts"
 import type { WrittenDelivery } from "./WrittenDeliveries.ts"
 
-/** A poll write with the JSON of its entries and updated entries, rendered once, and its approximate size in bytes. */
+/** A poll write with the JSON of its entries and updated entries, rendered once. */
 export interface PreparedWrite {
   readonly write: PollWrite
-  readonly bodies: ReadonlyArray<string>
+  /** Undefined for more than `maxPieceBytes`: such entries are rendered and written piece by piece. */
+  readonly bodies: ReadonlyArray<string> | undefined
+  /** Approximate bytes of entries and documents. */
   readonly bytes: number
 }
 
+/**
+ * Bytes of entries in one statement, roughly.
+ *
+ * A statement has several copies in memory: as parameters, as messages, and in the database. The embedded database never returns memory.
+ */
+export const maxPieceBytes = 4 * 1024 * 1024
+
 export const prepareWrite = (write: PollWrite): PreparedWrite => {
-  const bodies = bodiesOf(write)
+  let bodies: Array<string> | undefined = []
+  let bytes = 0
+  for (const body of bodiesOf(write)) {
+    bytes += body.length
+    if (bytes > maxPieceBytes) bodies = undefined
+    bodies?.push(body)
+  }
   const documents = (documentOf(write)?.body.byteLength ?? 0) + (write.wholeFeed?.body.byteLength ?? 0)
-  return { write, bodies, bytes: bodies.reduce((sum, body) => sum + body.length, documents) }
+  return { write, bodies, bytes: bytes + documents }
 }
 
 const announcements = { Entries: 0, Document: 1, Failure: 2 } as const
@@ -55,8 +70,22 @@ const entryColumns: ReadonlyArray<ParameterColumn<WrittenEntry>> = [
 const entryRowsOf = (writes: ReadonlyArray<PreparedWrite>, kind: "entries" | "updated"): ReadonlyArray<WrittenEntry> =>
   writes.flatMap(({ bodies, write }) => {
     const start = kind === "entries" ? 0 : write.entries.length
-    return write[kind].map((entry, i) => ({ resourceId: write.state.id, entry, body: bodies[start + i] ?? "" }))
+    return bodies === undefined
+      ? []
+      : write[kind].map((entry, i) => ({ resourceId: write.state.id, entry, body: bodies[start + i] ?? "" }))
   })
+
+/** An entry that an earlier statement has written. */
+interface StoredPieceRow {
+  readonly seq: bigint
+  readonly hash: bigint
+}
+
+const pieceColumns: ReadonlyArray<ParameterColumn<StoredPieceRow & { readonly resourceId: number }>> = [
+  parameterColumn("resource_id", "int8", column.ids, ({ resourceId }) => resourceId),
+  parameterColumn("seq", "int8", column.ids, ({ seq }) => Number(seq)),
+  parameterColumn("hash", "int8", column.hashes, ({ hash }) => hash)
+]
 
 interface AnnouncedEntry {
   readonly resourceId: number
@@ -77,13 +106,15 @@ const announcedRowsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<An
 /** The parameters of `recordSql`. Two writes of one resource need two statements. */
 export const recordParameters = (
   writes: ReadonlyArray<PreparedWrite>,
-  now: number
+  now: number,
+  stored: ReadonlyArray<StoredPieceRow> = []
 ): ReadonlyArray<number | PgTypes.Parameter> => [
   now,
   ...encodeRows(writeColumns, writes.map(({ write }) => write)),
   ...encodeRows(entryColumns, entryRowsOf(writes, "entries")),
   ...encodeRows(entryColumns, entryRowsOf(writes, "updated")),
-  ...encodeRows(announcedColumns, announcedRowsOf(writes))
+  ...encodeRows(announcedColumns, announcedRowsOf(writes)),
+  ...encodeRows(pieceColumns, stored.map((row) => ({ ...row, resourceId: writes[0]?.write.state.id ?? 0 })))
 ]
 
 // The number of the first parameter of each group; $1 is now.
@@ -91,11 +122,58 @@ const firstWrite = 2
 const firstEntry = firstWrite + writeColumns.length
 const firstUpdated = firstEntry + entryColumns.length
 const firstAnnounced = firstUpdated + entryColumns.length
+const firstStored = firstAnnounced + announcedColumns.length
 
 const now = instant("$1::float8")
 
+const insertEntries = (first: number, joined: string): string =>
+  `insert into entries (resource_id, hash, published, first_seen, body)
+  select i.resource_id, i.hash, ${instant("i.published")}, ${now}, i.body
+  from ${unnestOf(entryColumns, first)} with ordinality i(${namesOf(entryColumns)}, position)${joined} order by i.position
+  on conflict (resource_id, hash) do nothing`
+
+const updateEntries = (first: number): string =>
+  `update entries o set body = i.body, published = ${instant("i.published")}
+  from ${unnestOf(entryColumns, first)} i(${namesOf(entryColumns)})
+  where o.resource_id = i.resource_id and o.hash = i.hash and o.body is distinct from i.body`
+
+/** Statements for a piece of the entries of one large write, before `recordSql`. A deleted resource gets no entries. */
+export const pieceSql = {
+  entries: `with stored as (
+    select resource_id from resource_state where resource_id = any($2::int8[]) for key share
+  )
+  ${insertEntries(2, " join stored on stored.resource_id = i.resource_id")} returning seq, hash`,
+  updated: `with written as (select ${now}) ${updateEntries(2)} returning o.seq, o.hash`
+}
+
+/** A piece of the entries of a large write: their kind, and the parameters of the statement. */
+export interface WritePiece {
+  readonly kind: keyof typeof pieceSql
+  readonly parameters: ReadonlyArray<number | PgTypes.Parameter>
+}
+
+export function* piecesOf({ state, ...write }: PollWrite, now: number): Generator<WritePiece> {
+  for (const kind of ["entries", "updated"] as const) {
+    let rows: Array<WrittenEntry> = []
+    let bytes = 0
+    for (const entry of write[kind]) {
+      const body = JSON.stringify(entry)
+      if (bytes + body.length > maxPieceBytes && rows.length > 0) {
+        yield { kind, parameters: [now, ...encodeRows(entryColumns, rows)] }
+        rows = []
+        bytes = 0
+      }
+      rows.push({ resourceId: state.id, entry, body })
+      bytes += body.length
+    }
+    if (rows.length > 0) yield { kind, parameters: [now, ...encodeRows(entryColumns, rows)] }
+  }
+}
+
 /**
  * Everything that some changed polls write, as one statement and so one transaction.
+ *
+ * The last parameters are entries that earlier statements have written, see `pieceSql`.
  *
  *   p       the writes                               before     the stored states, locked: another owner waits here
  *   q       the writes with the stored states        e, x       new entries, and changed entries
@@ -127,22 +205,18 @@ s1 as (
     is distinct from (${valuesOf("resources", "q")})
 ),
 e as (
-  insert into entries (resource_id, hash, published, first_seen, body)
-  select i.resource_id, i.hash, ${instant("i.published")}, ${now}, i.body
-  from ${unnestOf(entryColumns, firstEntry)} with ordinality i(${namesOf(entryColumns)}, position)
-  join q on q.id = i.resource_id order by i.position
-  on conflict (resource_id, hash) do nothing returning resource_id, seq, hash
+  ${insertEntries(firstEntry, " join q on q.id = i.resource_id")} returning resource_id, seq, hash
 ),
 x as (
-  update entries o set body = i.body, published = ${instant("i.published")}
-  from ${unnestOf(entryColumns, firstUpdated)} i(${namesOf(entryColumns)})
-  where o.resource_id = i.resource_id and o.hash = i.hash and o.body is distinct from i.body
-  returning o.resource_id, o.seq, o.hash
+  ${updateEntries(firstUpdated)} returning o.resource_id, o.seq, o.hash
 ),
 announced as (
   select i.resource_id, array_agg(z.seq order by i.position) as seqs, array_agg(z.hash order by i.position) as hashes
   from ${unnestOf(announcedColumns, firstAnnounced)} with ordinality i(${namesOf(announcedColumns)}, position)
-  join (select * from e union all select * from x) z on z.resource_id = i.resource_id and z.hash = i.hash
+  join (
+    select * from e union all select * from x
+    union all select * from ${unnestOf(pieceColumns, firstStored)} y(${namesOf(pieceColumns)})
+  ) z on z.resource_id = i.resource_id and z.hash = i.hash
   group by i.resource_id
 ),
 n as (

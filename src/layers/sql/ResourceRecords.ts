@@ -4,15 +4,22 @@ import { hashString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { batched } from "./Batched.ts"
-import { checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
+import { bodiesOf, checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
 import { retryConflicts, run } from "./Query.ts"
 import { makeResourceBytes } from "./ResourceBytes.ts"
-import { type PreparedWrite, prepareWrite, type RecordedRow, recordParameters, recordSql } from "./RecordStatement.ts"
+import {
+  maxPieceBytes,
+  piecesOf,
+  pieceSql,
+  type PreparedWrite,
+  prepareWrite,
+  type RecordedRow,
+  recordParameters,
+  recordSql,
+  type WritePiece
+} from "./RecordStatement.ts"
 import { unsigned } from "./Values.ts"
 import { toDeliveries } from "./WrittenDeliveries.ts"
-
-/** Bytes of entries and documents in one statement, roughly. A single larger write has a statement of its own. */
-const maxStatementBytes = 16 * 1024 * 1024
 
 /** Records changed polls, up to 64 in one statement, and returns their deliveries. */
 export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
@@ -43,18 +50,50 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
   return (write: PollWrite) =>
     Effect.suspend(() => {
       const prepared = prepareWrite(write)
-      return Effect.andThen(checkLength(write, prepared.bodies), recordBatch(prepared))
+      return Effect.andThen(checkLength(write, prepared.bodies ?? bodiesOf(write)), recordBatch(prepared))
     })
 })
 
 const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes: ReadonlyArray<PreparedWrite>) {
   const now = yield* Clock.currentTimeMillis
-  const rows = yield* run(retryConflicts(sql.unsafe<RecordedRow>(recordSql, recordParameters(writes, now))))
+  const [first] = writes
+  const rows = first !== undefined && first.bodies === undefined
+    ? yield* recordLarge(sql, first, now)
+    : yield* run(retryConflicts(sql.unsafe<RecordedRow>(recordSql, recordParameters(writes, now))))
   const byResource = Map.groupBy(rows, ({ resource }) => resource)
   return writes.map(({ write }) => deliveriesOf(write, byResource.get(write.state.id) ?? [], now))
 })
 
-/** Splits writes into statements: each has a resource at most once, and about `maxStatementBytes`. Writes of one resource stay in order. */
+/**
+ * Writes the entries in pieces, and then the rest.
+ *
+ * Announced entries need one transaction: after a crash in between, they would count as known. Other entries need none, so that further
+ * statements have their turn between two pieces.
+ */
+const recordLarge = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, prepared: PreparedWrite, now: number) {
+  const { write } = prepared
+  const stored: Array<{ readonly seq: bigint; readonly hash: bigint }> = []
+  const writeRest = Effect.suspend(() => sql.unsafe<RecordedRow>(recordSql, recordParameters([prepared], now, stored)))
+  if (write.announce?._tag !== "Entries") {
+    for (const piece of piecesOf(write, now)) yield* run(retryConflicts(writePiece(sql, piece)))
+    return yield* run(retryConflicts(writeRest))
+  }
+  const writeAll = Effect.gen(function*() {
+    stored.length = 0
+    yield* sql.unsafe(
+      `select 1 from resource_state where resource_id = $1::int8 for no key update`,
+      [BigInt(write.state.id)]
+    )
+    for (const piece of piecesOf(write, now)) stored.push(...yield* writePiece(sql, piece))
+    return yield* writeRest
+  })
+  return yield* run(retryConflicts(sql.withTransaction(writeAll)))
+})
+
+const writePiece = (sql: SqlClient.SqlClient, { kind, parameters }: WritePiece) =>
+  sql.unsafe<{ seq: bigint; hash: bigint }>(pieceSql[kind], parameters)
+
+/** Splits writes into statements: each has a resource at most once, and about `maxPieceBytes`. Writes of one resource stay in order. */
 const roundsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<ReadonlyArray<PreparedWrite>> => {
   const rounds: Array<{ readonly writes: Array<PreparedWrite>; bytes: number }> = []
   const lastRound = new Map<number, number>()
@@ -62,7 +101,7 @@ const roundsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<ReadonlyA
     let at = (lastRound.get(prepared.write.state.id) ?? -1) + 1
     for (
       let full = rounds[at];
-      full !== undefined && full.bytes + prepared.bytes > maxStatementBytes;
+      full !== undefined && full.bytes + prepared.bytes > maxPieceBytes;
       full = rounds[at]
     ) at++
     const round = rounds[at] ??= { writes: [], bytes: 0 }

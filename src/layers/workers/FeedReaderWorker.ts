@@ -37,7 +37,7 @@ export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderO
       const readInThread = (bytes: Uint8Array, options: ReadOptions, { isForStrangers, key }: WorkerTurn) => {
         const { thread, turns } = isForStrangers ? forStrangers : forAccounts
         const read = Effect.mapError(
-          readAllParts(thread, { bytes, options }, deadline),
+          Effect.suspend(() => readAllParts(thread, { bytes: new Uint8Array(bytes), options }, deadline)),
           (reason) => new ReaderError({ message: `The document cannot be read: ${reason}.` })
         )
         return turns.run(key, read)
@@ -60,11 +60,11 @@ export const layer = layerWith({ threadFromBytes: 500_000, deadline: "10 seconds
 /** Fetches the parts one after the other, so that the event loop turns between them. */
 const readAllParts = Effect.fnUntraced(function*(
   thread: WorkerThread<ReadRequest, ResultPart>,
-  request: ReadRequest,
+  request: Extract<ReadRequest, object>,
   deadline: Duration.Input
 ) {
   const entries: Array<RawEntry> = []
-  let part = yield* thread.request(request, deadline)
+  let part = yield* thread.request(request, deadline, [request.bytes.buffer])
   while (part.result === undefined) {
     entries.push(...part.entries)
     part = yield* thread.request("more", deadline)

@@ -1,4 +1,6 @@
 import { type Duration, Effect } from "effect"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { parentPort, Worker } from "node:worker_threads"
 
 export interface WorkerThreadOptions {
@@ -7,7 +9,7 @@ export interface WorkerThreadOptions {
 }
 
 /** Memory of a thread. Node ends a thread that needs more. */
-const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 96 }
+const resourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 48 }
 
 /** First message of a thread, after its script has loaded. */
 const readyMessage = "ready"
@@ -17,6 +19,17 @@ export const serveRequests = <Request, Response>(respond: (request: Request) => 
   parentPort?.on("message", (request: Request) => parentPort?.postMessage(respond(request)))
   parentPort?.postMessage(readyMessage)
 }
+
+/** Runs in the thread: a full garbage collection, which returns the memory of the last document to the system. */
+export const collectGarbage = (): void => {
+  if (collect === undefined) {
+    setFlagsFromString("--expose-gc")
+    collect = runInNewContext("gc")
+  }
+  collect?.()
+}
+
+let collect: (() => void) | undefined
 
 /**
  * A thread for work of unpredictable length on foreign bytes. Its script calls `serveRequests`.
@@ -35,13 +48,19 @@ export class WorkerThread<Request, Response> {
   /**
    * Fails with a reason, the end of a sentence, after the deadline or when the thread ends. The deadline excludes the start of the thread.
    *
+   * The thread takes the buffers of `transfer` over, without a copy.
+   *
    * A missed deadline and an interruption end a running thread, but not a starting one.
    */
-  request(request: Request, deadline: Duration.Input): Effect.Effect<Response, string> {
+  request(
+    request: Request,
+    deadline: Duration.Input,
+    transfer: ReadonlyArray<ArrayBuffer> = []
+  ): Effect.Effect<Response, string> {
     // Only a ready thread gets a request: the ready message of a starting thread would be taken for the response.
     const response = Effect.suspend(() =>
       this.#isRunning
-        ? this.#awaitMessage<Response>((worker) => worker.postMessage(request), this.stop)
+        ? this.#awaitMessage<Response>((worker) => worker.postMessage(request, transfer), this.stop)
         : Effect.fail("its thread ended")
     )
     return Effect.andThen(

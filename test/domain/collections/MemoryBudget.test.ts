@@ -53,6 +53,45 @@ describe("MemoryBudget", () => {
     assert.strictEqual(budget.bytes, 0)
   })
 
+  it("lets the oldest reservation of a key become complete first, whichever waits longer", () => {
+    const budget = new MemoryBudget({ maxBytesPerKey: 10 })
+    const [first, second, third] = [budget.reserve("a"), budget.reserve("a"), budget.reserve("a")]
+    const grown: Array<string> = []
+    assert.deepStrictEqual([first.tryGrow(2), second.tryGrow(8)], [true, true])
+    third.grow(1, () => grown.push("third"))
+    first.grow(8, () => grown.push("first"))
+    third.release()
+    second.release()
+    assert.deepStrictEqual([grown, first.bytes], [["third", "first"], 10])
+  })
+
+  it("tells a waiter when its wait begins and ends", () => {
+    const budget = new MemoryBudget({ maxBytes: 10 })
+    const [holder, next] = [budget.reserve("a"), budget.reserve("b")]
+    holder.grow(11, () => {})
+    const waits: Array<boolean> = []
+    const waiting = budget.reserve("c", false, { onWait: (isWaiting) => waits.push(isWaiting) })
+    assert.isFalse(next.tryGrow(1))
+    waiting.grow(1, () => assert.deepStrictEqual(waits, [true, false]))
+    assert.deepStrictEqual(waits, [true])
+    holder.release()
+    assert.deepStrictEqual(waits, [true, false])
+  })
+
+  it("admits further reservations after a callback that throws", () => {
+    const budget = new MemoryBudget({ maxBytes: 10 })
+    const [holder, throwing, other] = [budget.reserve("a"), budget.reserve("b"), budget.reserve("c")]
+    holder.grow(11, () => {})
+    throwing.grow(10, () => {
+      throw new Error("broken")
+    })
+    let hasRoom = false
+    other.grow(10, () => hasRoom = true)
+    assert.throws(() => holder.release(), "broken")
+    throwing.release()
+    assert.isTrue(hasRoom)
+  })
+
   it("withdraws the wait of a released reservation", () => {
     const budget = new MemoryBudget({ maxBytes: 10 })
     const holder = budget.reserve("a")

@@ -1,10 +1,10 @@
 /** Script of the thread that reads large documents for `FeedReader`. */
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
-import { serveRequests } from "#layers/workers/WorkerThread.ts"
+import { collectGarbage, serveRequests } from "#layers/workers/WorkerThread.ts"
 import { type ResultPart, splitResult } from "./ResultParts.ts"
 
 /** Reads a document, or asks for the next part of the result. */
-export type ReadRequest = { readonly bytes: Uint8Array; readonly options: ReadOptions } | "more"
+export type ReadRequest = { readonly bytes: Uint8Array<ArrayBuffer>; readonly options: ReadOptions } | "more"
 
 const sampleItem =
   `<item><title>Warm &amp; ready</title><link>https://a.example/1</link><guid>1</guid><dc:creator>x</dc:creator>
@@ -24,16 +24,28 @@ const warmUpRounds = 50
 /** Response to a request for a part beyond the last one. */
 const noPart: ResultPart = { entries: [], result: { _tag: "NotFeed", kind: "empty", reason: "nothing is left" } }
 
+function* noParts(): Generator<ResultPart> {}
+
 /** Lets the engine compile the reader before the first large document, which would otherwise take three times as long. */
 const warmUp = (): void => {
   const documents = samples.map((text) => new TextEncoder().encode(text))
   for (let round = 0; round < warmUpRounds; round++) for (const document of documents) readFeed(document)
 }
 
+/** A thread collects its garbage after a document with more bytes. An idle thread would keep several times as much for hours. */
+const collectFromBytes = 4 * 1024 * 1024
+
 warmUp()
-let parts = splitResult(readFeed(new Uint8Array()))
+let parts: Iterator<ResultPart, void> = noParts()
+let readBytes = 0
 
 serveRequests((request: ReadRequest): ResultPart => {
-  if (request !== "more") parts = splitResult(readFeed(request.bytes, request.options))
-  return parts.next().value ?? noPart
+  if (request !== "more") {
+    parts = splitResult(readFeed(request.bytes, request.options))
+    readBytes = request.bytes.length
+  }
+  const part = parts.next().value ?? noPart
+  if (part.result !== undefined) parts = noParts()
+  if (part.result !== undefined && readBytes >= collectFromBytes) setImmediate(collectGarbage)
+  return part
 })
