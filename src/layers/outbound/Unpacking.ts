@@ -51,7 +51,7 @@ export const unpack = (
       const [first] = pieces
       resolve(first !== undefined && pieces.length === 1 ? first : concatAndFree(pieces, length))
     })
-    reserveNext(() => stream.end(bytes))
+    reserveNext(() => stream.resume().end(bytes))
   })
 
 /**
