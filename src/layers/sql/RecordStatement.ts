@@ -129,7 +129,9 @@ const now = instant("$1::float8")
 const insertEntries = (first: number, joined: string): string =>
   `insert into entries (resource_id, hash, published, first_seen, body)
   select i.resource_id, i.hash, ${instant("i.published")}, ${now}, i.body
-  from ${unnestOf(entryColumns, first)} with ordinality i(${namesOf(entryColumns)}, position)${joined} order by i.position
+  from ${unnestOf(entryColumns, first)} with ordinality i(${
+    namesOf(entryColumns)
+  }, position)${joined} order by i.position
   on conflict (resource_id, hash) do nothing`
 
 const updateEntries = (first: number): string =>
