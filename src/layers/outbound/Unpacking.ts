@@ -59,7 +59,7 @@ export const unpack = (
  *
  * The system gives memory to the result page by page as it is written. So both together never take much more than the result.
  */
-export const concatAndFree = (pieces: ReadonlyArray<Buffer>, length: number): Buffer => {
+const concatAndFree = (pieces: ReadonlyArray<Buffer>, length: number): Buffer => {
   const result = Buffer.allocUnsafeSlow(length)
   let end = 0
   pieces.forEach((piece, n) => {
