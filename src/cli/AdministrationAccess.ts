@@ -17,7 +17,7 @@ import * as AdministrationSocket from "./AdministrationSocket.ts"
 const layerDatabase = AdministrationLayer.layer.pipe(
   Layer.provide([AccountStoreSql.layer, DeliveryLogSql.layer, PingsSql.layer, HubSubscriptionStoreSql.layer]),
   Layer.provide(Layer.succeed(SecretBox, makeSecretBox([]))), // administration reads and writes no secrets
-  Layer.provide(Database.layer)
+  Layer.provide(Database.layerExisting)
 )
 
 /** Uses the running service if the embedded database belongs to one; opens the database otherwise. */

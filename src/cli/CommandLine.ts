@@ -8,6 +8,7 @@ import * as Output from "./Output.ts"
 
 const loaders = {
   serve: async () => (await import("./Serve.ts")).serve,
+  init: async () => (await import("./Init.ts")).init,
   migrate: async () => (await import("./Migrate.ts")).migrateDatabase,
   settings: async () => (await import("./Settings.ts")).settings,
   account: async () => (await import("./Accounts.ts")).account,

@@ -68,6 +68,14 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
   if (account !== undefined) yield* Console.log(renderWelcome(account, yield* localUrl))
 }))
 
+/** Creates the first account before the first start of the service, and prints its secrets. Returns false when an account exists. */
+export const create = Effect.gen(function*() {
+  const account = yield* ensureAccount
+  const { host, port } = yield* Settings
+  if (account !== undefined) yield* Console.log(renderWelcome(account, makeLocalUrl(host, port)))
+  return account !== undefined
+})
+
 /** Prints the URLs of the service. */
 export const layerReady = Layer.effectDiscard(Effect.gen(function*() {
   const { baseUrl } = yield* Settings

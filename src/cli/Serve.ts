@@ -1,19 +1,21 @@
 import { Context, Duration, Effect, Fiber, Layer, Logger, References } from "effect"
 import { Command } from "effect/cli"
-import { toPrintable } from "#domain/ControlCharacters.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
 import { describeUnknown } from "./Settings.ts"
+import { logFormats } from "./LogFormat.ts"
 import * as Signals from "./Signals.ts"
 
 const logLevels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
-/** Logs one line per record on standard error, without the control characters of strangers' texts. Spans are off, because no collector reads them. */
+/** Logs one line per record on standard error. Spans are off, because no collector reads them. */
 const logging = Layer.mergeAll(
   Layer.succeed(References.TracerEnabled, false),
-  Logger.layer([Logger.withConsoleError(Logger.map(Logger.formatLogFmt, toPrintable))]),
+  Layer.unwrap(
+    Settings.useSync(({ logFormat }) => Logger.layer([Logger.withConsoleError(logFormats[logFormat])]))
+  ),
   Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, logLevels[logLevel])))
 )
 

@@ -232,6 +232,10 @@ export const settingsTable = {
     defaultText: "only this machine may",
     isSecret: true
   }),
+  logFormat: Setting.make("WINDHOVER_LOG_FORMAT", Setting.parseOneOf("logfmt", "json"), {
+    meaning: "logfmt or json: one line per record on standard error.",
+    defaultValue: "logfmt"
+  }),
   logLevel: Setting.make("WINDHOVER_LOG_LEVEL", Setting.parseOneOf("debug", "info", "warn", "error"), {
     meaning: "debug, info, warn or error.",
     defaultValue: "info"

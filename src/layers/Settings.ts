@@ -36,6 +36,7 @@ const readVariables = Effect.fnUntraced(function*() {
 /** Variables of `bin/windhover` and of single commands: not settings of the service. */
 const commandVariables: ReadonlySet<string> = new Set([
   "WINDHOVER_NODE",
+  "WINDHOVER_ENV_FILE",
   "WINDHOVER_HANGUP",
   "WINDHOVER_URL",
   "WINDHOVER_LOGIN",
@@ -49,12 +50,15 @@ export const findUnknown = (variables: ReadonlyArray<string>): ReadonlyArray<str
   return variables.filter((variable) => variable.startsWith("WINDHOVER_") && !known.has(variable))
 }
 
+/** Shown in place of a secret. */
+export const hiddenValue = "(set)"
+
 /** All settings with meaning, default and current text. */
 export const explain = Effect.fn("Settings.explain")(function*() {
   const found = yield* readVariables()
   return tableEntries.map(([, { defaultText, isSecret, meaning, variable }]): ExplainedSetting => {
     const value = found.get(variable)
-    return { variable, meaning, defaultText, value: value !== undefined && isSecret ? "(set)" : value }
+    return { variable, meaning, defaultText, value: value !== undefined && isSecret ? hiddenValue : value }
   })
 })
 

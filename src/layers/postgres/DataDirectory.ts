@@ -23,6 +23,19 @@ export const open = Effect.fn("DataDirectory.open")(
   }
 )
 
+/** Fails with `Missing` unless the directory holds a cluster. Creates nothing. */
+export const requireCluster = Effect.fn("DataDirectory.requireCluster")(function*(directory: string) {
+  const cluster = path.resolve(directory, "database")
+  if (fs.existsSync(cluster)) return
+  return yield* databaseError(
+    "Missing",
+    `There is no database in ${
+      path.resolve(directory)
+    }. Run the command where Windhover runs, or name its data directory in `
+      + "WINDHOVER_DATA_DIR (WINDHOVER_DATABASE_URL for a PostgreSQL server). 'windhover init' creates a database."
+  )
+})
+
 /** Major version of the PostgreSQL in PGlite. It cannot read a cluster of another version. */
 const majorVersion = "18"
 

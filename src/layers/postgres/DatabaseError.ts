@@ -5,6 +5,7 @@ import { reasonOf } from "#domain/ports/Reason.ts"
  * Windhover cannot start on this database. The message tells the operator the problem, its place and the remedy.
  *
  * * `Locked` – another process holds the data directory
+ * * `Missing` – the data directory holds no database yet, and the command creates none
  * * `Unusable` – the data directory cannot be created, read or written
  * * `Full` – no space left
  * * `Damaged` – the embedded database does not start from its files
@@ -19,6 +20,7 @@ import { reasonOf } from "#domain/ports/Reason.ts"
 export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", {
   reason: reasonOf([
     "Locked",
+    "Missing",
     "Unusable",
     "Full",
     "Damaged",
