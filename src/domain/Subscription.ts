@@ -1,4 +1,5 @@
 import type { Trial } from "#domain/delivery/Bounce.ts"
+import type { OwnHeader } from "#domain/delivery/OwnHeaders.ts"
 import type { Failing, Retry } from "#domain/delivery/Retry.ts"
 import type { ResourceKind } from "#domain/poll/Resource.ts"
 
@@ -35,7 +36,12 @@ export interface Subscription {
   /** The format comes from the `Accept` header of the client, and applies to feeds only. */
   readonly feedsOnly?: boolean
   readonly secret?: string
-  /** Why the stored secret cannot be decrypted. Deliveries fail meanwhile, because they would be unsigned. */
+  /** Signs beside `secret` until `previousSecretUntil` (epoch ms), so that receivers can change to the new secret one by one. */
+  readonly previousSecret?: string
+  readonly previousSecretUntil?: number
+  /** Headers of the subscriber's own, sent with each notification. */
+  readonly headers?: ReadonlyArray<OwnHeader>
+  /** Why the stored secret or headers cannot be decrypted. Deliveries fail meanwhile, because they would be unsigned. */
   readonly unreadable?: string
   /** Undefined for SHA-1, which every subscriber knows, with SHA-256 beside it. */
   readonly signature?: SignatureMethod

@@ -1,10 +1,11 @@
 import { Effect } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import type { OwnHeader } from "#domain/delivery/OwnHeaders.ts"
 import * as Search from "#domain/Search.ts"
 import * as Topic from "#domain/Topic.ts"
 import { quote } from "#domain/Topic.ts"
 import type { Parameters } from "./Parameters.ts"
-import { maxVerifyTokenLength } from "./ParameterSchemas.ts"
+import { maxVerifyTokenLength, secretGrace } from "./ParameterSchemas.ts"
 
 /** Maximum number of URLs in one ping. */
 const maxPublishedTopics = 500
@@ -44,6 +45,29 @@ export const readVerification = Effect.fnUntraced(function*(parameters: Paramete
   }
   const verifyToken = yield* readBounded(parameters, "hub.verify_token", maxVerifyTokenLength)
   return { ...(verify !== undefined && { verify }), ...(verifyToken !== undefined && { verifyToken }) }
+})
+
+/** Reads `hub.secret` and `hub.secret_grace`. */
+export const readSecret = Effect.fnUntraced(function*(parameters: Parameters, maxBytes: number) {
+  const secret = yield* readBounded(parameters, "hub.secret", maxBytes)
+  if (!parameters.has("hub.secret_grace")) return secret === undefined ? {} : { secret }
+  const secretGraceSeconds = yield* parameters.integer("hub.secret_grace", secretGrace)
+  if (secret !== undefined) return { secret, secretGraceSeconds }
+  return yield* badParameter(
+    "hub.secret_grace",
+    "hub.secret_grace needs a hub.secret: the new secret, which signs beside the stored one for this time."
+  )
+})
+
+/** Reads the headers of `hub.header[NAME]`; undefined when the request names none. */
+export const readOwnHeaders = Effect.fnUntraced(function*(parameters: Parameters) {
+  if (parameters.all("hub.header").length > 0) {
+    return yield* badParameter("hub.header", "hub.header needs the name of a header: hub.header[NAME]=VALUE.")
+  }
+  const names = parameters.namesBelow("hub.header")
+  const headers: Array<OwnHeader> = []
+  for (const name of names) headers.push([name, (yield* parameters.one(`hub.header.${name}`)) ?? ""])
+  return headers.length === 0 ? undefined : headers
 })
 
 /** Reads a value of at most `maxBytes` bytes. The error sentence does not repeat the value, because the value can be a secret. */

@@ -52,6 +52,14 @@ export const retrySchema = Schema.Literals(retries).annotate({
     "then every 12 h for up to 3 days. The API's default is the setting WINDHOVER_RETRY; the open hub's default doubles the waits for a day."
 })
 
+/** Seconds for which a replaced secret goes on signing; a week at most. */
+export const secretGrace = integer(
+  0,
+  7 * 24 * 3_600,
+  0,
+  "Seconds for which the stored secret signs beside a different hub.secret, in webhook-signature."
+)
+
 const verify = Schema.Literals(["sync", "async"]).annotate({
   description: "Whether Windhover asks the callback before or after its response."
 })

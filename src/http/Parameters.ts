@@ -51,7 +51,9 @@ export class Parameters {
     const first = values[0]
     const other = values.find((value) => value !== first)
     if (other === undefined) return Effect.succeed(first)
-    const received = secretNames.has(name) ? "" : `, such as ${quote(first ?? "")} and ${quote(other)}`
+    const received = secretNames.has(name) || name.startsWith("hub.header.")
+      ? ""
+      : `, such as ${quote(first ?? "")} and ${quote(other)}`
     return Effect.fail(
       badParameter(name, `${name} was sent ${values.length} times with different values${received}; send it once.`)
     )

@@ -1,23 +1,25 @@
-import { assert, describe } from "@effect/vitest"
-import { Effect } from "effect"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
 import { createHash } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { Deliverer, type Parcel } from "#domain/ports/Deliverer.ts"
+import * as ConversationWorld from "#test/support/ConversationWorld.ts"
 import { live } from "#test/support/Fetching.ts"
 import { type Seen, serve } from "#test/support/Servers.ts"
+import { makeStage } from "#test/support/WebSub.ts"
 
 const secretOf = (seed: string, bytes = 32) =>
   `whsec_${createHash("sha512").update(seed).digest().subarray(0, bytes).toString("base64")}`
 
 /** Throws unless the official package accepts the request with the secret. */
-const verify = (secret: string, { body, headers }: Seen): void => {
+const verify = (secret: string, { body, headers }: Pick<Seen, "body" | "headers">): void => {
   const webhook = secret.startsWith("whsec_")
     ? new Webhook(secret)
     : new Webhook(new TextEncoder().encode(secret), { format: "raw" })
   webhook.verify(body, headers as Record<string, string>, { jsonParse: false })
 }
 
-const accepts = (secret: string, seen: Seen): boolean => {
+const accepts = (secret: string, seen: Pick<Seen, "body" | "headers">): boolean => {
   try {
     verify(secret, seen)
     return true
@@ -87,5 +89,49 @@ describe("the standardwebhooks package", () => {
         withHeader("webhook-timestamp", String(earlier))
       ]
       assert.deepStrictEqual(changed.map((one) => accepts(secret, one)), [true, false, false, false])
+    }))
+})
+
+layer(ConversationWorld.layer, { excludeTestServices: true })("a rotation of secrets", (it) => {
+  it.effect("under load, lets receivers with the old secret and receivers with the new one accept everything", () =>
+    Effect.gen(function*() {
+      const stage = yield* makeStage
+      const [old, next] = [secretOf("before"), secretOf("after")]
+      const callbacks = Array.from({ length: 20 }, (_, number) => `/callback-${number}`)
+      const subscribe = (more: Record<string, string>) =>
+        Effect.forEach(
+          callbacks,
+          (path) =>
+            stage.post(stage.subscription({ "hub.callback": stage.url + path, "hub.verify": "sync", ...more })).pipe(
+              Effect.tap(({ status }) => Effect.sync(() => assert.strictEqual(status, 204)))
+            ),
+          { concurrency: 4 }
+        )
+      const notify = Effect.fnUntraced(function*(number: number) {
+        yield* stage.update(`number ${number}`)
+        yield* Effect.forEach(callbacks, (path) => stage.nth(path, "POST", number))
+      })
+      const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
+      const seen = (from: number) =>
+        callbacks.flatMap((path) =>
+          stage.calls(path, "POST").filter(({ body }) => Number(body.toString().slice(7)) >= from)
+        )
+
+      yield* subscribe({ "hub.secret": old })
+      yield* Effect.forEach(numbers(1, 5), notify)
+      const sending = yield* Effect.forkChild(Effect.forEach(numbers(6, 10), notify), { startImmediately: true })
+      yield* subscribe({ "hub.secret": next, "hub.secret_grace": "600" })
+      yield* Fiber.join(sending)
+      yield* Effect.forEach(numbers(11, 15), notify)
+      yield* subscribe({ "hub.secret": next }) // a renewal leaves the rotation as it is
+      yield* Effect.forEach(numbers(16, 20), notify)
+      assert.deepStrictEqual([seen(1).length, seen(1).filter((call) => !accepts(old, call)).length], [400, 0])
+      assert.deepStrictEqual([seen(11).length, seen(11).filter((call) => !accepts(next, call)).length], [200, 0])
+
+      yield* subscribe({ "hub.secret": secretOf("third"), "hub.secret_grace": "0" })
+      yield* notify(21)
+      const signatures = seen(21).map(({ headers }) => String(headers["webhook-signature"]).split(" ").length)
+      assert.deepStrictEqual(signatures, callbacks.map(() => 1))
+      assert.deepStrictEqual(seen(21).filter((call) => !accepts(secretOf("third"), call)), [])
     }))
 })

@@ -14,6 +14,16 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     subscribe: Effect.fn("SubscriptionStore.subscribe")((wanted) =>
       operation(state, (now) => subscribe(state, wanted, now))
     ),
+    rotateSecret: Effect.fn("SubscriptionStore.rotateSecret")((subscription, secret, graceMs) =>
+      operation(state, (now) => {
+        const existing = state.subscriptions.get(subscription.id)
+        if (existing === undefined) return undefined
+        const rotated = rotate(existing.subscription, secret, graceMs, now)
+        const { previousSecret: _, previousSecretUntil: __, ...kept } = existing.subscription
+        existing.subscription = { ...kept, secret, ...rotated }
+        return rotated.previousSecretUntil === undefined ? {} : { previousUntil: rotated.previousSecretUntil }
+      })
+    ),
     remove: Effect.fn("SubscriptionStore.remove")((id) => operation(state, (now) => end(state, id, now))),
     discard: Effect.fn("SubscriptionStore.discard")((id) =>
       operation(state, (now) => {
@@ -155,7 +165,8 @@ const subscribe = (state: State, wanted: NewSubscription, now: number) => {
   const subscription = stands ? existing.subscription : subscriptionOf(
     wanted,
     resourceId,
-    existing?.subscription ?? { id: state.serial(), createdAt: now }
+    existing?.subscription ?? { id: state.serial(), createdAt: now },
+    now
   )
   if (existing !== undefined) {
     existing.subscription = subscription
@@ -228,10 +239,27 @@ const create = (state: State, wanted: NewSubscription, now: number): number => {
   return id
 }
 
+const rotate = (known: Partial<Subscription>, secret: string, graceMs: number, now: number): Rotation => {
+  const { previousSecret, previousSecretUntil } = known
+  if (known.secret === secret) {
+    return previousSecret === undefined || previousSecretUntil === undefined
+      ? {}
+      : { previousSecret, previousSecretUntil }
+  }
+  return known.secret === undefined || graceMs === 0
+    ? {}
+    : { previousSecret: known.secret, previousSecretUntil: now + graceMs }
+}
+
+type Rotation = Pick<Subscription, "previousSecret" | "previousSecretUntil">
+
+const headersOf = (headers: NonNullable<Subscription["headers"]>) => headers.length === 0 ? {} : { headers }
+
 const subscriptionOf = (
   wanted: NewSubscription,
   resourceId: number,
-  kept: Pick<Subscription, "id" | "createdAt"> & Partial<Pick<Subscription, "failing" | "state">>
+  kept: Pick<Subscription, "id" | "createdAt"> & Partial<Subscription>,
+  now: number
 ): Subscription => ({
   id: kept.id,
   accountId: wanted.accountId,
@@ -242,7 +270,11 @@ const subscriptionOf = (
   host: wanted.host,
   ...(wanted.format !== undefined && { format: wanted.format }),
   ...(wanted.feedsOnly === true && { feedsOnly: true }),
-  ...(wanted.secret !== undefined && { secret: wanted.secret }),
+  ...(wanted.secret !== undefined && {
+    secret: wanted.secret,
+    ...rotate(kept, wanted.secret, (wanted.secretGraceSeconds ?? 0) * 1000, now)
+  }),
+  ...headersOf(wanted.headers ?? kept.headers ?? []),
   ...(wanted.signature !== undefined && { signature: wanted.signature }),
   ...(wanted.retry !== undefined && { retry: wanted.retry }),
   face: wanted.face,

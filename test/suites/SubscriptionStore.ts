@@ -4,6 +4,7 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { resourceProfileOf, type ResourceState } from "#domain/poll/Resource.ts"
+import type { Subscription } from "#domain/Subscription.ts"
 import { matchAll, parse } from "#domain/Search.ts"
 import {
   at,
@@ -23,11 +24,74 @@ import {
 export const subscriptionStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("SubscriptionStore", () => {
     subscribing(it)
+    rotating(it)
     leases(it)
     finding(it)
     listing(it)
     searching(it)
   })
+}
+
+const rotating = (it: Vitest.MethodsNonLive<Stores>) => {
+  const secretsOf = (
+    { previousSecret, previousSecretUntil, secret }: Subscription
+  ) => [secret, previousSecret, previousSecretUntil]
+  const load = (id: number) => SubscriptionStore.use((store) => store.load(id)).pipe(Effect.map(Option.getOrThrow))
+
+  it.effect("keeps a replaced secret for the requested time, over renewals, until the next rotation", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id, { secret: "one", secretGraceSeconds: 60 })
+      const subscribeAt = (ms: number, change: Partial<NewSubscription>) =>
+        Effect.map(at(ms)(subscribe({ ...wanted, ...change })), ({ subscription }) => secretsOf(subscription))
+      const { subscription } = yield* at(1_000)(subscribe(wanted))
+      assert.deepStrictEqual(secretsOf(subscription), ["one", undefined, undefined])
+      assert.deepStrictEqual(yield* subscribeAt(2_000, { secret: "two" }), ["two", "one", 62_000])
+      assert.deepStrictEqual(yield* subscribeAt(3_000, { secret: "two", secretGraceSeconds: 0 }), [
+        "two",
+        "one",
+        62_000
+      ])
+      assert.deepStrictEqual(secretsOf(yield* load(subscription.id)), ["two", "one", 62_000])
+      assert.deepStrictEqual(yield* subscribeAt(4_000, { secret: "three" }), ["three", "two", 64_000])
+      const { secretGraceSeconds: _, ...withoutGrace } = wanted
+      const replaced = yield* at(5_000)(subscribe({ ...withoutGrace, secret: "four" }))
+      assert.deepStrictEqual(secretsOf(replaced.subscription), ["four", undefined, undefined])
+      yield* subscribeAt(6_000, { secret: "five" })
+      const { secret: __, ...withoutSecret } = wanted
+      const unsigned = yield* at(7_000)(subscribe(withoutSecret))
+      assert.deepStrictEqual(secretsOf(unsigned.subscription), [undefined, undefined, undefined])
+    }))
+
+  it.effect("rotates the secret of one subscription", () =>
+    Effect.gen(function*() {
+      const { rotateSecret } = yield* SubscriptionStore
+      const { subscription } = yield* newSubscription({ secret: "one" })
+      const other = yield* newSubscription({ secret: "other" })
+      assert.deepStrictEqual(yield* at(1_000)(rotateSecret(subscription, "two", 5_000)), { previousUntil: 6_000 })
+      assert.deepStrictEqual(secretsOf(yield* load(subscription.id)), ["two", "one", 6_000])
+      assert.deepStrictEqual(yield* at(2_000)(rotateSecret(subscription, "three", 0)), {})
+      assert.deepStrictEqual(secretsOf(yield* load(subscription.id)), ["three", undefined, undefined])
+      assert.deepStrictEqual(secretsOf(yield* load(other.subscription.id)), ["other", undefined, undefined])
+      const unsigned = yield* newSubscription()
+      assert.deepStrictEqual(yield* rotateSecret(unsigned.subscription, "first", 5_000), {})
+      yield* SubscriptionStore.use((store) => store.remove(subscription.id))
+      assert.isUndefined(yield* rotateSecret(subscription, "four", 0))
+    }))
+
+  it.effect("keeps headers that a later request does not name, and replaces all together", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id)
+      const headers = [["Authorization", "Bearer \u{1f985}"], ["X-Tenant", "7"]] as const
+      const subscribeWith = (change: Partial<NewSubscription>) =>
+        Effect.map(subscribe({ ...wanted, ...change }), ({ subscription }) => subscription.headers)
+      assert.isUndefined(yield* subscribeWith({}))
+      assert.deepStrictEqual(yield* subscribeWith({ headers }), headers)
+      assert.deepStrictEqual(yield* subscribeWith({ secret: "s" }), headers)
+      assert.deepStrictEqual(yield* subscribeWith({ headers: [["X-Tenant", "8"]] }), [["X-Tenant", "8"]])
+      assert.isUndefined(yield* subscribeWith({ headers: [] }))
+    }))
 }
 
 const subscribing = (it: Vitest.MethodsNonLive<Stores>) => {

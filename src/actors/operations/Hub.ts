@@ -1,6 +1,7 @@
 import { Context, type Effect, type Scope } from "effect"
 import type { Bounce } from "#domain/delivery/Bounce.ts"
 import type { Caller } from "#domain/Account.ts"
+import type { OwnHeader } from "#domain/delivery/OwnHeaders.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
@@ -25,6 +26,10 @@ export interface SubscribeRequest {
   /** The format applies to feeds only, see `Subscription`. */
   readonly feedsOnly?: boolean
   readonly secret?: string
+  /** Time for which a stored, different secret goes on signing. */
+  readonly secretGraceSeconds?: number
+  /** As received, unchecked; API face. Undefined keeps the stored headers. */
+  readonly headers?: ReadonlyArray<OwnHeader>
   readonly verify?: "sync" | "async"
   readonly verifyToken?: string
   readonly face: Face

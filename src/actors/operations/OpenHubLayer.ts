@@ -186,7 +186,7 @@ const tokenOf = ({ verifyToken }: SubscribeRequest | UnsubscribeRequest) =>
   verifyToken === undefined ? {} : { verifyToken }
 
 const parse = Effect.fnUntraced(function*(
-  request: Pick<SubscribeRequest, "topic" | "secret" | "signature" | "retry">,
+  request: Pick<SubscribeRequest, "topic" | "secret" | "secretGraceSeconds" | "signature" | "retry">,
   given: string
 ): Effect.fn.Return<NewSubscription, Refusal> {
   const topic = yield* Effect.fromResult(Topic.parse(request.topic))
@@ -200,6 +200,7 @@ const parse = Effect.fnUntraced(function*(
     endpoint: callback.given,
     host: callback.host,
     ...(request.secret === undefined ? {} : { secret: request.secret }),
+    ...(request.secretGraceSeconds === undefined ? {} : { secretGraceSeconds: request.secretGraceSeconds }),
     ...(request.signature === undefined ? {} : { signature: request.signature }),
     ...(request.retry === undefined ? {} : { retry: request.retry }),
     face: "hub",

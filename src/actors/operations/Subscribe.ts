@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import * as Callback from "#domain/Callback.ts"
+import * as OwnHeaders from "#domain/delivery/OwnHeaders.ts"
 import * as WebhookSecret from "#domain/delivery/WebhookSecret.ts"
 import { isNullDevice, isOwn, nullLease } from "#domain/OwnAddress.ts"
 import { firstPeriod } from "#domain/poll/PollingInterval.ts"
@@ -86,10 +87,11 @@ export const makeSubscribe = Effect.gen(function*() {
 const makeParse = Effect.gen(function*() {
   const checkAddress = yield* makeCheckAddress
   const checkFragment = yield* makeCheckFragment
-  const { baseUrl, minPeriodSeconds } = yield* Settings
+  const { baseUrl, headerPrefix, minPeriodSeconds } = yield* Settings
   return Effect.fnUntraced(function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
     const topic = yield* Effect.fromResult(Topic.parse(request.topic))
     if (request.secret !== undefined) yield* Effect.fromResult(WebhookSecret.check(request.secret))
+    const headers = request.headers && (yield* Effect.fromResult(OwnHeaders.check(request.headers, headerPrefix)))
     yield* checkFragment(topic)
     const callback = yield* Effect.fromResult(Callback.parse(request.callback))
     const channel = isNullDevice(callback.given, baseUrl) ? "null" : "webhook"
@@ -109,6 +111,8 @@ const makeParse = Effect.gen(function*() {
       ...(request.feedsOnly === true && { feedsOnly: true }),
       ...(request.secret === undefined ? {} : { secret: request.secret }),
       ...(request.retry === undefined ? {} : { retry: request.retry }),
+      ...(request.secretGraceSeconds === undefined ? {} : { secretGraceSeconds: request.secretGraceSeconds }),
+      ...(headers === undefined ? {} : { headers }),
       face: request.face,
       state: "active",
       ...(lease !== undefined && { leaseUntil: (yield* Clock.currentTimeMillis) + lease * 1000 })

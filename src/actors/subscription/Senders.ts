@@ -72,7 +72,10 @@ export const layer = Layer.effect(
     const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld, callback) {
       if (subscription.unreadable !== undefined) return unreadable(subscription.unreadable)
       const rendered = renderShared(delivery.notification, subscription)
-      const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isLeaseHeld)
+      const posted = deliverer.post(
+        parcel(subscription, delivery, rendered, settings, clock.currentTimeMillisUnsafe()),
+        isLeaseHeld
+      )
       const outcome = yield* limiter.run(subscription.host, callback, posted).pipe(
         Effect.map((answer) => outcomeOf(answer, delivery, subscription, clock, rendered.body.length)),
         Effect.catchTag("DeliveryError", (error) => Effect.succeed(outcomeOfError(error, rendered.body.length)))
@@ -107,8 +110,9 @@ const unreadable = (reason: string): Failure => ({
   verdict: "failed",
   attempt: {
     code: 0,
-    message: `The stored secret of the subscription cannot be decrypted, so that nothing was sent. ${reason} `
-      + "Subscribe again with the secret, or restore the encryption key.",
+    message:
+      `The stored secret or headers of the subscription cannot be decrypted, so that nothing was sent. ${reason} `
+      + "Subscribe again with hub.secret and hub.header, or restore the encryption key.",
     reason: "secret"
   }
 })

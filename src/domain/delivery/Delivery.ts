@@ -140,7 +140,8 @@ export const parcel = (
   subscription: Subscription,
   delivery: Delivery,
   rendered: Rendered,
-  sender: SenderIdentity
+  sender: SenderIdentity,
+  now: number
 ): Parcel => ({
   id: notificationIdOf(delivery),
   callback: subscription.endpoint,
@@ -155,7 +156,11 @@ export const parcel = (
     ["X-Windhover-Sequence", String(delivery.sequence)],
     ["Link", `<${linkTarget(hubUrlOf(sender))}>; rel="hub", <${linkTarget(subscription.topic)}>; rel="self"`]
   ],
+  ...(subscription.headers === undefined ? {} : { ownHeaders: subscription.headers }),
   ...(subscription.secret === undefined ? {} : { secret: subscription.secret }),
+  ...(subscription.previousSecret === undefined || (subscription.previousSecretUntil ?? 0) <= now
+    ? {}
+    : { previousSecret: subscription.previousSecret }),
   ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
 })
 

@@ -1,4 +1,5 @@
 import { Context, type Effect, Schema } from "effect"
+import type { OwnHeader } from "#domain/delivery/OwnHeaders.ts"
 import type { SignatureMethod } from "#domain/Subscription.ts"
 import { reasonOf } from "./Reason.ts"
 
@@ -11,6 +12,8 @@ export interface Parcel {
   readonly body: Uint8Array
   /** All headers except Content-Type, Content-Length, Host and the signatures. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
+  /** Headers of the subscriber's own. No log repeats their values. */
+  readonly ownHeaders?: ReadonlyArray<OwnHeader>
   /** Signs the body (`X-Hub-Signature`, `webhook-signature`); unsigned without a secret. */
   readonly secret?: string
   /** Signs beside `secret` during a rotation (`webhook-signature`). */

@@ -7,9 +7,14 @@ import type { Topic } from "#domain/Topic.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** An unstored subscription, with its parsed topic and the partition of its resource, which may not exist yet. */
-export interface NewSubscription
-  extends Omit<Subscription, "id" | "resourceId" | "topic" | "failing" | "unreadable" | "createdAt">
+export interface NewSubscription extends
+  Omit<
+    Subscription,
+    "id" | "resourceId" | "topic" | "previousSecret" | "previousSecretUntil" | "failing" | "unreadable" | "createdAt"
+  >
 {
+  /** Time for which another, stored secret goes on signing; 0 by default. */
+  readonly secretGraceSeconds?: number
   readonly topic: Topic
   readonly partition: number
   /** Period of a new resource until its first fetch, see `firstPeriod`. */
@@ -45,7 +50,7 @@ export interface ListQuery {
 export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /**
    * Creates the subscription, and a new resource that is due now. An existing subscription gets the new format, secret, lease, state and
-   * spelling of the topic; account, face, resource and endpoint identify it. A pending one leaves an active, unexpired one unchanged, because
+   * spelling of the topic, and its headers if it has any (an empty list removes the stored ones); account, face, resource and endpoint identify it. A pending one leaves an active, unexpired one unchanged, because
    * its callback has not confirmed the change yet.
    */
   readonly subscribe: (
@@ -54,6 +59,15 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
     { readonly subscription: Subscription; readonly resource: ResourceState; readonly created: boolean },
     StoreError
   >
+  /**
+   * Replaces the secret. Another secret goes on signing for `graceMs`; the result has the end of this time, epoch ms. Undefined without
+   * the subscription.
+   */
+  readonly rotateSecret: (
+    subscription: Subscription,
+    secret: string,
+    graceMs: number
+  ) => Effect.Effect<{ readonly previousUntil?: number } | undefined, StoreError>
   /**
    * Deletes a subscription with its queued deliveries. False for an unknown id.
    *

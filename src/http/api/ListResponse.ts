@@ -41,6 +41,8 @@ export const renderList = (
           subscription: {
             ...subscriptionJson(item, showsSecret, { status: statusToJson(statusOfItem(item)) }),
             deliveries: item.deliveries,
+            ...(item.subscription.headers !== undefined &&
+              { headers: item.subscription.headers.map(([name]) => name) }),
             ...(item.subscription.channel === "xmpp" && { xmpp: xmppJson(item) })
           }
         })),

@@ -4,11 +4,12 @@ import { rights } from "#domain/Account.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import { requireRight } from "#http/Authentication.ts"
 import {
-  readBounded,
   readCallbackFilter,
   readListSearch,
+  readOwnHeaders,
   readPublishedTopics,
   readSearch,
+  readSecret,
   readVerification
 } from "#http/HubParameters.ts"
 import { readRequestedFormat } from "#http/Negotiation.ts"
@@ -54,8 +55,8 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
   const { feedsOnly, format } = yield* readRequestedFormat(parameters, accept)
-  const secret = yield* readBounded(parameters, "hub.secret", maxSecretLength)
   const retry = yield* parameters.choice("hub.retry", Parameter.retrySchema)
+  const headers = yield* readOwnHeaders(parameters)
   const retrieve = yield* parameters.flag("retrieve")
   if (retrieve) yield* requireRight(caller, "retrieve")
   const discover = parameters.has("hub.discover") ? yield* parameters.flag("hub.discover") : undefined
@@ -65,7 +66,8 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall
     callback: callback ?? "",
     ...(format !== undefined && { format }),
     ...(feedsOnly && { feedsOnly }),
-    ...(secret !== undefined && { secret }),
+    ...(yield* readSecret(parameters, maxSecretLength)),
+    ...(headers !== undefined && { headers }),
     ...(retry !== undefined && { retry }),
     ...(yield* readVerification(parameters)),
     ...(discover !== undefined && { discover }),
@@ -203,6 +205,10 @@ export const operations = {
       "hub.callback": Parameter.callback,
       "hub.secret": optional(Parameter.text("Signs the notifications.", maxSecretLength)),
       "hub.retry": optional(Parameter.retrySchema),
+      "hub.secret_grace": optional(Parameter.secretGrace.schema),
+      "hub.header[NAME]": optional(
+        Parameter.text("Value of the header NAME, which each notification gets; at most 10 headers, 4 kB together.")
+      ),
       ...Parameter.verification,
       "hub.discover": optional(
         Schema.Boolean.annotate({

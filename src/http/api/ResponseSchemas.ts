@@ -79,6 +79,7 @@ export const DetailedSubscriptions = Schema.Struct({
   subscriptions: Schema.Array(
     subscription({ status: Status }, {
       deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int }),
+      headers: optional(Schema.Array(Schema.String)),
       xmpp: optional(XmppState)
     })
   ),

@@ -7,7 +7,7 @@ import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { rawClientAddress } from "#http/ClientAddress.ts"
 import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
-import { readBounded, readPublishedTopics, readVerification } from "#http/HubParameters.ts"
+import { readPublishedTopics, readSecret, readVerification } from "#http/HubParameters.ts"
 import type { Parameters } from "#http/Parameters.ts"
 import { retrySchema } from "#http/ParameterSchemas.ts"
 import * as Reply from "#http/Reply.ts"
@@ -58,7 +58,8 @@ export const makeWebSubEndpoint = Effect.gen(function*() {
 const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: Parameters, address: string) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
-  const secret = yield* readBounded(parameters, "hub.secret", maxHubSecretLength)
+  const secret = yield* readSecret(parameters, maxHubSecretLength)
+  if (parameters.has("hub.header")) return yield* refuseOwnHeaders
   const signature = yield* parameters.choice("hub.signature", signatureSchema)
   const retry = yield* parameters.choice("hub.retry", retrySchema)
   const leaseSeconds = yield* readLease(parameters)
@@ -67,7 +68,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: P
     topic: topic ?? "",
     callback: callback ?? "",
     address,
-    ...(secret !== undefined && { secret }),
+    ...secret,
     ...(signature !== undefined && { signature }),
     ...(retry !== undefined && { retry }),
     ...(leaseSeconds !== undefined && { leaseSeconds }),
@@ -91,6 +92,14 @@ const unsubscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters:
   })
   return outcome === "pending" ? Reply.accepted : Reply.noContent
 })
+
+/** Anyone may subscribe a callback here, and would choose the headers that its server receives. */
+const refuseOwnHeaders = Effect.fail(
+  badParameter(
+    "hub.header",
+    "hub.header is for subscriptions of an account; this open hub sends no headers of a subscriber's own. Leave it out."
+  )
+)
 
 const readLease = (parameters: Parameters): Effect.Effect<number | undefined, Refusal> =>
   Effect.flatMap(parameters.one("hub.lease_seconds"), (text) => {

@@ -28,6 +28,7 @@ export const hubParameters = {
     "hub.callback": Parameter.callback,
     "hub.lease_seconds": optional(leaseSecondsSchema),
     "hub.secret": optional(Parameter.text("Signs the notifications.", maxHubSecretLength)),
+    "hub.secret_grace": optional(Parameter.secretGrace.schema),
     "hub.signature": optional(signatureSchema),
     "hub.retry": optional(Parameter.retrySchema),
     ...Parameter.verification

@@ -95,7 +95,13 @@ const headersOf = (parcel: Parcel, url: URL, userAgent: string, nowMs: number): 
   for (const [name, value] of parcel.headers) {
     if (!reservedHeaders.has(name.toLowerCase())) headers.push(name, toFieldValue(value))
   }
-  const authorization = authorizationOf(url)
+  let hasAuthorization = false
+  for (const [name, value] of parcel.ownHeaders ?? []) {
+    const lower = name.toLowerCase()
+    hasAuthorization ||= lower === "authorization"
+    if (lower === "authorization" || !reservedHeaders.has(lower)) headers.push(name, toFieldValue(value))
+  }
+  const authorization = hasAuthorization ? undefined : authorizationOf(url)
   if (authorization !== undefined) headers.push("authorization", authorization)
   headers.push(...signatureHeaders(parcel, nowMs))
   return headers

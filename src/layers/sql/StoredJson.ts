@@ -33,6 +33,10 @@ export const decodeServerProfile: (json: string) => ServerProfile = Schema.decod
   Schema.fromJsonString(Schema.Struct(serverProfileFields))
 )
 
+const OwnHeaders = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
+
+export const decodeOwnHeaders = Schema.decodeSync(Schema.fromJsonString(OwnHeaders))
+
 const newSubscriptionFields = {
   accountId: Schema.Finite,
   channel: Schema.Literals(["webhook", "xmpp", "null"]),
@@ -41,6 +45,8 @@ const newSubscriptionFields = {
   format: Schema.optionalKey(Schema.Literals(["atom", "json"])),
   feedsOnly: Schema.optionalKey(Schema.Boolean),
   secret: Schema.optionalKey(Schema.String),
+  secretGraceSeconds: Schema.optionalKey(Schema.Finite),
+  headers: Schema.optionalKey(OwnHeaders),
   signature: Schema.optionalKey(Schema.Literals(signatureMethods)),
   retry: Schema.optionalKey(Schema.Literals(retries)),
   face: Schema.Literals(["api", "hub"]),

@@ -1,7 +1,8 @@
 import { Result } from "effect"
 import { retries } from "#domain/delivery/Retry.ts"
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
-import type { Box } from "./SecretBox.ts"
+import type { Box, UnreadableSecret } from "./SecretBox.ts"
+import { decodeOwnHeaders } from "./StoredJson.ts"
 import { millis } from "./Values.ts"
 
 /** Stored numbers: append only. */
@@ -34,6 +35,9 @@ export interface SubscriptionRow {
   readonly host: string
   readonly format: number | null
   readonly secret: Uint8Array | null
+  readonly previous_secret: Uint8Array | null
+  readonly previous_until: number | null
+  readonly headers: Uint8Array | null
   readonly signature: number | null
   readonly retry: number | null
   readonly face: number
@@ -48,12 +52,14 @@ export interface SubscriptionRow {
 /** Columns of a `SubscriptionRow` from subscriptions `u`. */
 export const subscriptionSelect =
   `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic,
-  u.channel, u.endpoint, u.host, u.format, u.secret, u.signature_method as signature, u.retry, u.face, u.state,
+  u.channel, u.endpoint, u.host, u.format, u.secret, u.previous_secret, u.headers, u.signature_method as signature, u.retry, u.face, u.state,
   ${millis("u.failing_since")} as failing_since, u.failing_announced as announced,
-  ${millis("u.lease_until")} as lease_until, ${millis("u.created_at")} as created_at, u.network`
+  ${millis("u.lease_until")} as lease_until, ${millis("u.previous_secret_until")} as previous_until, ${
+    millis("u.created_at")
+  } as created_at, u.network`
 
 /** Sealed columns. */
-type SecretColumn = "secret"
+type SecretColumn = "secret" | "previous_secret" | "headers"
 
 /** Purpose of a sealed column: bound to the account and the receiver, which no one can change in the row. */
 export const secretPurpose = (
@@ -61,14 +67,38 @@ export const secretPurpose = (
   { accountId, endpoint, face }: Pick<Subscription, "accountId" | "endpoint" | "face">
 ): string => JSON.stringify([`subscriptions.${column}`, accountId, face, endpoint])
 
-/** A subscription whose secrets cannot be decrypted is `unreadable`. */
+/** A subscription whose secret or headers cannot be decrypted is `unreadable`. */
 export const subscriptionOf = (box: Box) => (row: SubscriptionRow): Subscription => {
   const subscription = withoutSecrets(row)
-  if (row.secret === null) return subscription
-  return Result.match(box.open(row.secret, secretPurpose("secret", subscription)), {
-    onSuccess: (secret) => ({ ...subscription, secret }),
+  if (row.secret === null && row.headers === null) return subscription
+  const open = (column: SecretColumn) => {
+    const sealed = row[column]
+    return sealed === null ? noSecret : box.open(sealed, secretPurpose(column, subscription))
+  }
+  return Result.match(Result.all({ secret: open("secret"), headers: open("headers") }), {
+    onSuccess: ({ headers, secret }) => ({
+      ...subscription,
+      ...(secret !== undefined && { secret }),
+      ...previousOf(row, open("previous_secret")),
+      ...(headers !== undefined && headersOf(headers))
+    }),
     onFailure: ({ message }) => ({ ...subscription, unreadable: message })
   })
+}
+
+type Opened = Result.Result<string | undefined, UnreadableSecret>
+
+const noSecret: Opened = Result.succeed(undefined)
+
+/** An unreadable previous secret does not count: the present one signs. */
+const previousOf = ({ previous_until: until }: SubscriptionRow, previous: Opened): Partial<Subscription> =>
+  Result.isSuccess(previous) && previous.success !== undefined && until !== null
+    ? { previousSecret: previous.success, previousSecretUntil: until }
+    : {}
+
+const headersOf = (json: string): Pick<Subscription, "headers"> => {
+  const headers = decodeOwnHeaders(json)
+  return headers.length === 0 ? {} : { headers }
 }
 
 const withoutSecrets = (row: SubscriptionRow): Subscription => {

@@ -10,6 +10,7 @@ import { run } from "./Query.ts"
 import { type Box, SecretBox } from "./SecretBox.ts"
 import { list, selectFeeds } from "./SubscriptionLists.ts"
 import { faces, subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
+import { rotateSecret } from "./SubscriptionSecrets.ts"
 import { discard, remove, removeExpired, removePending, subscribe } from "./SubscriptionWrites.ts"
 import { column, urlKey } from "./Values.ts"
 
@@ -20,6 +21,7 @@ export const layer = Layer.effect(
     const box = yield* SecretBox
     return SubscriptionStore.of({
       subscribe: subscribe(sql, box),
+      rotateSecret: rotateSecret(sql, box),
       remove: remove(sql),
       discard: discard(sql),
       removePending: removePending(sql),

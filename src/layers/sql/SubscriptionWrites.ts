@@ -18,6 +18,7 @@ import {
   type SubscriptionRow,
   subscriptionSelect
 } from "./SubscriptionRows.ts"
+import { previousAfterSubscribe } from "./SubscriptionSecrets.ts"
 import { markWatched, settleUnwatched, unmarkWatched } from "./UnwatchedResources.ts"
 import { column, instant, padValues, urlKey } from "./Values.ts"
 
@@ -67,12 +68,16 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
 })
 
 const upsertSql = `
-  insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method, network, retry)
+  insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method, network, retry,
+    previous_secret, previous_secret_until, headers)
   values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::bytea, $9::int2, $10::int2,
-  ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2, $14::text, $15::int2)
+  ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2, $14::text, $15::int2,
+  $16::bytea, ${instant("$17::float8")}, $18::bytea)
   on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
     host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method,
     state = excluded.state, lease_until = excluded.lease_until, network = excluded.network, retry = excluded.retry,
+    previous_secret = excluded.previous_secret, previous_secret_until = excluded.previous_secret_until,
+    headers = coalesce(excluded.headers, u.headers),
     failing_since = case when u.state = 2 then null else u.failing_since end,
     failing_announced = case when u.state = 2 then 0 else u.failing_announced end
   where not (excluded.state = 0 and u.state = 1 and coalesce(u.lease_until, 'infinity') > ${instant("$12::float8")})
@@ -80,6 +85,8 @@ const upsertSql = `
 
 const upsert = Effect.fnUntraced(
   function*(sql: SqlClient.SqlClient, box: Box, wanted: NewSubscription, resourceId: number, now: number) {
+    const previous = yield* previousAfterSubscribe(sql, box, wanted, resourceId, now)
+    const { headers } = wanted
     const [row] = yield* sql.unsafe<SubscriptionRow & { readonly created: boolean }>(upsertSql, [
       wanted.accountId,
       BigInt(resourceId),
@@ -95,7 +102,10 @@ const upsert = Effect.fnUntraced(
       now,
       wanted.signature === undefined ? null : methods.indexOf(wanted.signature),
       wanted.network ?? null,
-      wanted.retry === undefined ? null : retries.indexOf(wanted.retry)
+      wanted.retry === undefined ? null : retries.indexOf(wanted.retry),
+      previous.sealed,
+      previous.until,
+      headers === undefined ? null : box.seal(JSON.stringify(headers), secretPurpose("headers", wanted))
     ])
     return row ?? (yield* selectUnchanged(sql, wanted, resourceId))
   }

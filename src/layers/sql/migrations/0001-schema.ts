@@ -155,6 +155,9 @@ const subscriptions = [
     host text not null,                         -- host of the callback, domain of the JID
     format smallint,                            -- 0 atom, 1 json, 2 atom for feeds only, 3 json for feeds only; null: Atom for feeds, raw bytes otherwise
     secret bytea,                               -- sealed, see SecretBox
+    previous_secret bytea,                      -- sealed; signs beside the secret until previous_secret_until
+    previous_secret_until timestamptz,
+    headers bytea,                              -- OwnHeader[], JSON, sealed
     face smallint not null,                     -- 0 api, 1 hub
     state smallint not null,                    -- 0 pending, 1 active, 2 paused
     lease_until timestamptz,
