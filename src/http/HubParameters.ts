@@ -71,7 +71,7 @@ export const readOwnHeaders = Effect.fnUntraced(function*(parameters: Parameters
 })
 
 /** Reads a value of at most `maxBytes` bytes. The error sentence does not repeat the value, because the value can be a secret. */
-export const readBounded = (
+const readBounded = (
   parameters: Parameters,
   name: string,
   maxBytes: number
