@@ -24,6 +24,7 @@ import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, FetchError } from "#domain/ports/Fetcher.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -193,6 +194,7 @@ const measureLateness = (hosts: ReadonlyArray<SimulatedHost>) =>
       Layer.provide([
         store,
         fetcher,
+        Layer.mock(EventLog, { publish: () => Effect.void }),
         Layer.mock(Listeners, { notify: () => Effect.void }),
         Layer.mock(HubSubscriptionBehavior, {}),
         Layer.mock(HubReliability, { enabled: false, isUnreliable: () => false, addCounts: () => {} }),

@@ -8,6 +8,7 @@ import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as ActorsLayer from "#actors/ActorsLayer.ts"
 import { shardingConfig } from "#actors/cluster/Runner.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
+import { EventsBaseUrl } from "#domain/ports/EventLog.ts"
 import { MaxResourceBytes } from "#domain/ports/ResourceStore.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
@@ -66,7 +67,8 @@ export const layerStores = StoresSql.layer.pipe(
   Layer.provide(Layer.effect(
     MaxResourceBytes,
     Effect.map(Settings, ({ maxResourceMegabytes }) => maxResourceMegabytes * 1024 * 1024)
-  ))
+  )),
+  Layer.provide(Layer.effect(EventsBaseUrl, Effect.map(Settings, ({ baseUrl }) => baseUrl)))
 )
 
 /** The `Hub` over its ports, with webhooks as the only channel: resources are polled and notifications delivered, but no face listens. */

@@ -1,4 +1,5 @@
 import { Layer } from "effect"
+import * as DatabaseEvents from "#actors/cluster/DatabaseEvents.ts"
 import * as Partition from "#actors/cluster/Partition.ts"
 import { AwakePartitions } from "#actors/cluster/PartitionStarter.ts"
 import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts"
@@ -6,6 +7,7 @@ import * as PartitionsLayer from "#actors/cluster/PartitionsLayer.ts"
 import * as RetentionSweep from "#actors/cluster/RetentionSweep.ts"
 import * as Runner from "#actors/cluster/Runner.ts"
 import * as Bounces from "#actors/operations/Bounces.ts"
+import * as EventFeeds from "#actors/operations/EventFeeds.ts"
 import * as HubLayer from "#actors/operations/HubLayer.ts"
 import * as IntentVerificationLayer from "#actors/operations/IntentVerificationLayer.ts"
 import * as ListenersLayer from "#actors/stream/ListenersLayer.ts"
@@ -35,6 +37,8 @@ export const layer = Layer.mergeAll(
   Runner.layerHubReliability,
   Runner.layerMetrics,
   Bounces.layerTrials,
+  EventFeeds.layer,
+  DatabaseEvents.layer,
   RetentionSweep.layer
 )
   .pipe(

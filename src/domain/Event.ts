@@ -1,4 +1,8 @@
 import { Schema, SchemaGetter } from "effect"
+import { toSingleLine } from "./ControlCharacters.ts"
+
+/** Version of the list of events and of their fields. A new field keeps the version; a changed or removed one raises the version. */
+export const eventVersion = 1
 
 /** Epoch milliseconds inside, epoch seconds in the JSON of an event. */
 const Time = Schema.Finite.pipe(
@@ -71,6 +75,32 @@ export const Event = Schema.Union([
 ])
 
 export type Event = typeof Event.Type
+
+/** The JSON of an event, with times in seconds. */
+export const encodeEvent = Schema.encodeSync(Event)
+
+/** An event in the JSON of its entry. */
+export interface EventJson {
+  readonly version: typeof eventVersion
+  /** As in `LoggedEvent`. */
+  readonly id: number
+  readonly type: Event["type"]
+  /** Epoch seconds. */
+  readonly at: number
+  /** The fields of its type. */
+  readonly data: { readonly [field: string]: string | number }
+}
+
+/** Characters of a text of an event. Topics and callbacks are shorter. */
+const maxTextLength = 2048
+
+/** The event with bounded texts in one line. Texts come from publishers, callbacks and hubs. */
+export const boundTexts = (event: Event): Event =>
+  Object.fromEntries(
+    Object.entries(event).map(([field, value]) => [field, typeof value === "string" ? boundText(value) : value])
+  ) as Event
+
+const boundText = (text: string): string => toSingleLine(text).slice(0, maxTextLength).toWellFormed()
 
 /** An event in a log. */
 export interface LoggedEvent {

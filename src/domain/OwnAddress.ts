@@ -37,4 +37,4 @@ const hostAndPortOf = (url: string | URL): string => {
 }
 
 /** The path with single slashes: a base URL with a final slash yields double ones. */
-const pathOf = (url: string | URL): string => new URL(url).pathname.replace(/\/{2,}/g, "/")
+export const pathOf = (url: string | URL): string => new URL(url).pathname.replace(/\/{2,}/g, "/")

@@ -65,6 +65,11 @@ export const newAccount = Effect.gen(function*() {
   return yield* accounts.create(unique("login"), Redacted.make("correct horse"))
 })
 
+export const newOperator = Effect.gen(function*() {
+  const accounts = yield* AccountStore
+  return yield* accounts.create(unique("operator"), Redacted.make("correct horse"), { admin: true })
+})
+
 /** An active webhook subscription of the account to a new topic. */
 export const wantedBy = (accountId: number, change: Partial<NewSubscription> = {}): NewSubscription => {
   const url = `https://${unique("host")}.example/feed`

@@ -5,10 +5,10 @@ import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import * as Topic from "#domain/Topic.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 import { endSubscription } from "#actors/subscription/EndSubscription.ts"
+import { makePartitionOf } from "./ParseTopic.ts"
 
 /** Subscriptions that one statement resumes, at most. */
 const batchSize = 100
@@ -49,6 +49,7 @@ const makeRecordBounce = Effect.gen(function*() {
   const partitions = yield* Partitions
   const subscriptions = yield* SubscriptionStore
   const reload = yield* makeReload
+  const partitionOf = yield* makePartitionOf
 
   const end = Effect.fnUntraced(function*(subscription: Subscription, { message, sequence }: Bounce) {
     const partition = partitionOf(subscription)
@@ -81,11 +82,6 @@ const makeRecordBounce = Effect.gen(function*() {
     if (decision === "paused") yield* pause(found.value, bounce, nextTrialAt(history.value))
   }, Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`A bounce could not be recorded: ${message}`)))
 })
-
-const partitionOf = ({ topic }: Subscription): number => {
-  const parsed = Topic.parse(topic)
-  return parsed._tag === "Success" ? Topic.partitionOf(parsed.success.host) : 0
-}
 
 const makeResume = Effect.gen(function*() {
   const bounces = yield* BounceStore

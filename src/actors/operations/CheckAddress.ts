@@ -1,10 +1,11 @@
 import { Effect } from "effect"
+import { isEvents } from "#domain/EventsTopic.ts"
 import { AddressCheck } from "#domain/ports/AddressCheck.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 
 /**
- * Refuses a URL that Windhover will never connect to, so that its subscriber does not wait in vain.
+ * Refuses a URL that Windhover will never connect to, so that its subscriber does not wait in vain. Events are not fetched.
  *
  * `parameter` is the caller's name for the URL.
  */
@@ -15,6 +16,7 @@ export const makeCheckAddress = Effect.map(
       url: string,
       parameter: "hub.topic" | "hub.callback" | "node"
     ): Effect.fn.Return<void, Refusal> {
+      if (isEvents(url)) return
       const text = yield* explain(url)
       if (text !== undefined) {
         return yield* badParameter(parameter, `${parameter} can never be reached: received ${quote(url)}. ${text}`)

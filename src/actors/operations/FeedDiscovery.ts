@@ -1,5 +1,6 @@
 import { Clock, Effect, Option } from "effect"
 import { feedsOf } from "#domain/poll/HubLinks.ts"
+import { isEvents } from "#domain/EventsTopic.ts"
 import { anonymous } from "#domain/Account.ts"
 import { fragmentOf } from "#domain/poll/Fragment.ts"
 import { nullDevice } from "#domain/OwnAddress.ts"
@@ -77,12 +78,13 @@ export const makeFeedDiscovery = Effect.gen(function*() {
   return { applies, chooseFeed, findFeeds, isWorthWaiting, loadFeeds, refuseNode }
 })
 
-/** True for a topic without fragment that the subscriber has not subscribed to yet. */
+/** True for the URL of a topic without fragment that the subscriber has not subscribed to yet. */
 const makeIsUndecided = Effect.map(
   SubscriptionStore,
   (subscriptions) =>
     Effect.fnUntraced(function*(wanted: NewSubscription) {
-      return fragmentOf(wanted.topic.canonical) === undefined &&
+      const { canonical } = wanted.topic
+      return fragmentOf(canonical) === undefined && !isEvents(canonical) &&
         Option.isNone(yield* refuseStoreErrors(subscriptions.find(wanted)))
     })
 )

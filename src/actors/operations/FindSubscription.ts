@@ -4,6 +4,7 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
+import { makeParseTopic } from "./ParseTopic.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
@@ -23,7 +24,9 @@ export const namesSubscription = ({ callback, subscription, topic }: Subscriptio
  *
  * The subscription of another account is refused as an unknown one, so that a caller cannot learn which ids exist.
  */
-export const makeFindSubscription = Effect.map(SubscriptionStore, (subscriptions) => {
+export const makeFindSubscription = Effect.gen(function*() {
+  const subscriptions = yield* SubscriptionStore
+  const parseTopic = yield* makeParseTopic
   const findById = Effect.fnUntraced(function*({ account }: Caller, id: number) {
     const found = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.load(id)))
     return found?.accountId === account.id
@@ -33,9 +36,9 @@ export const makeFindSubscription = Effect.map(SubscriptionStore, (subscriptions
       )
   })
 
-  const findByCallback = Effect.fnUntraced(function*({ account }: Caller, given: string, callback: string) {
-    const { canonical } = yield* Effect.fromResult(Topic.parse(given, "topic"))
-    const known = yield* refuseStoreErrors(subscriptions.findByTopic(account.id, canonical))
+  const findByCallback = Effect.fnUntraced(function*(caller: Caller, given: string, callback: string) {
+    const { canonical } = yield* parseTopic(given, caller, "topic")
+    const known = yield* refuseStoreErrors(subscriptions.findByTopic(caller.account.id, canonical))
     const found = known.find(({ endpoint }) => endpoint === callback)
     return found ??
       (yield* refuseNotSubscribed(

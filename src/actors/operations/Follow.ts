@@ -3,8 +3,8 @@ import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import { matchAll } from "#domain/Search.ts"
-import * as Topic from "#domain/Topic.ts"
 import { type FollowStart, type Hub, maxRetrievedFeeds, type RetrieveRequest } from "./Hub.ts"
+import { makeMayRead, makeParseTopic, makeResolveSearch } from "./ParseTopic.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
 /** Reads of one page before a follow of busy resources is refused. */
@@ -14,17 +14,24 @@ const maxPageReads = 50
 export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["retrieve"]) {
   const log = yield* NotificationLog
   const subscriptions = yield* SubscriptionStore
+  const parseTopic = yield* makeParseTopic
+  const resolveSearch = yield* makeResolveSearch
+  const mayRead = yield* makeMayRead
 
   /** The topics of a retrieve, by resource. */
   const topicsOf = Effect.fnUntraced(function*({ callback, caller, search, topic }: RetrieveRequest) {
     if (topic !== undefined) {
-      const { canonical } = yield* Effect.fromResult(Topic.parse(topic))
+      const { canonical } = yield* parseTopic(topic, caller)
       const found = yield* refuseStoreErrors(subscriptions.findByTopic(caller.account.id, canonical))
       return new Map(found.map(({ resourceId }) => [resourceId, topic]))
     }
-    const query = search ?? { ...matchAll, endpointUrl: callback ?? "" }
+    const query = search === undefined
+      ? { ...matchAll, endpointUrl: callback ?? "" }
+      : resolveSearch(search, caller)
     const found = yield* refuseStoreErrors(subscriptions.feeds(caller.account.id, query, maxRetrievedFeeds))
-    return new Map(found.map(({ resourceId, topic }) => [resourceId, topic]))
+    return new Map(
+      found.filter((feed) => mayRead(caller, feed)).map(({ resourceId, topic }) => [resourceId, topic])
+    )
   })
 
   /** A notification between both reads of the heads would be in the page and come again, so the page is read again. */

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { type SubscriptionItem, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { ListedSubscription, ListRequest } from "./Hub.ts"
+import { makeResolveSearch } from "./ParseTopic.ts"
 import { Presences } from "./Presences.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
@@ -8,6 +9,7 @@ import { refuseStoreErrors } from "./StoreRefusal.ts"
 export const makeList = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const presences = yield* Presences
+  const resolveSearch = yield* makeResolveSearch
 
   /** Presences of the items by XMPP; the order of the items stays. */
   const addPresences = Effect.fnUntraced(function*(items: ReadonlyArray<SubscriptionItem>) {
@@ -19,8 +21,12 @@ export const makeList = Effect.gen(function*() {
     )
   })
 
-  return Effect.fn("Hub.list")(function*({ caller, presence = false, ...query }: ListRequest) {
-    const page = yield* refuseStoreErrors(subscriptions.list({ accountId: caller.account.id, ...query }))
+  return Effect.fn("Hub.list")(function*({ caller, presence = false, search, ...query }: ListRequest) {
+    const page = yield* refuseStoreErrors(subscriptions.list({
+      accountId: caller.account.id,
+      ...query,
+      ...(search !== undefined && { search: resolveSearch(search, caller) })
+    }))
     return presence ? { ...page, items: yield* addPresences(page.items) } : page
   })
 })

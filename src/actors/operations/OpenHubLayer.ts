@@ -26,6 +26,7 @@ import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
 import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
+import { refuseStrangersEvents } from "./ParseTopic.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { makeSubscriptionLimits } from "./SubscriptionLimits.ts"
 
@@ -52,6 +53,7 @@ export const layer = Layer.effect(
 
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const subscription = yield* parse(request, request.callback)
+      yield* refuseStrangersEvents(subscription.topic, baseUrl)
       if (isOwn(subscription.endpoint, baseUrl)) return yield* refuseOwnAddress(subscription.endpoint)
       yield* checkAddress(subscription.topic.canonical, "hub.topic")
       yield* checkAddress(subscription.endpoint, "hub.callback")

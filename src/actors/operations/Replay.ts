@@ -8,6 +8,7 @@ import { type ResourceState, statusOf } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import type { ReplayRequest } from "./Hub.ts"
+import { makeParseTopic } from "./ParseTopic.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
@@ -69,10 +70,11 @@ const makeEnqueue = Effect.gen(function*() {
 })
 
 const makeFindSubscription = Effect.gen(function*() {
+  const parseTopic = yield* makeParseTopic
   const resources = yield* ResourceStore
   const subscriptions = yield* SubscriptionStore
   return Effect.fnUntraced(function*({ callback, caller, topic }: ReplayRequest) {
-    const { canonical } = yield* Effect.fromResult(Topic.parse(topic))
+    const { canonical } = yield* parseTopic(topic, caller)
     const known = yield* refuseStoreErrors(subscriptions.findByTopic(caller.account.id, canonical))
     const subscription = known.find(({ endpoint, face }) => endpoint === callback && face === "api")
     if (subscription === undefined) return yield* refuseUnknown(topic, callback)

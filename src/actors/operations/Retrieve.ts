@@ -11,6 +11,7 @@ import type { Subscription } from "#domain/Subscription.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { makeAwaitDocuments } from "./AwaitDocument.ts"
 import { maxRetrievedFeeds, type Representation, type RetrieveRequest } from "./Hub.ts"
+import { makeMayRead, makeParseTopic, makeResolveSearch } from "./ParseTopic.ts"
 import { makeRepresentations, refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
@@ -20,6 +21,9 @@ export const makeRetrieve = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const partitions = yield* Partitions
   const { baseUrl } = yield* Settings
+  const parseTopic = yield* makeParseTopic
+  const resolveSearch = yield* makeResolveSearch
+  const mayRead = yield* makeMayRead
   const awaitDocuments = yield* makeAwaitDocuments
   const addSources = yield* makeAddSources
   const { readEntries, readResource } = yield* makeRepresentations
@@ -34,7 +38,7 @@ export const makeRetrieve = Effect.gen(function*() {
   })
 
   const retrieveTopic = Effect.fnUntraced(function*(request: RetrieveRequest, given: string) {
-    const topic = yield* Effect.fromResult(Topic.parse(given))
+    const topic = yield* parseTopic(given, request.caller)
     const found = yield* findResource(request, topic)
     if (Option.isNone(found)) {
       return yield* refuseNotSubscribed(
@@ -47,9 +51,11 @@ export const makeRetrieve = Effect.gen(function*() {
   /** `description` names the search in the sentence of a refusal. */
   const retrieveFeeds = Effect.fnUntraced(
     function*(request: RetrieveRequest, search: Search.Search, description: string) {
-      const feeds = yield* refuseStoreErrors(
-        subscriptions.feeds(request.caller.account.id, search, maxRetrievedFeeds + 1)
+      const { caller } = request
+      const found = yield* refuseStoreErrors(
+        subscriptions.feeds(caller.account.id, resolveSearch(search, caller), maxRetrievedFeeds + 1)
       )
+      const feeds = found.filter((feed) => mayRead(caller, feed))
       const [first] = feeds
       if (first === undefined) return yield* refuseNotSubscribed(`You have no subscription with ${description}.`)
       if (feeds.length > maxRetrievedFeeds) {

@@ -15,6 +15,7 @@ import { makeCheckFragment } from "./CheckFragment.ts"
 import { makeFeedDiscovery } from "./FeedDiscovery.ts"
 import type { SubscribeOutcome, SubscribeRequest } from "./Hub.ts"
 import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
+import { makeParseTopic } from "./ParseTopic.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
 import { makeRepresentations } from "./Representations.ts"
 import { makeBackground, makeSubscriptionWriter } from "./SubscriptionWriter.ts"
@@ -85,11 +86,12 @@ export const makeSubscribe = Effect.gen(function*() {
 
 /** Checks topic, fragment and callback of a request of the API face, and the addresses of both. */
 const makeParse = Effect.gen(function*() {
+  const parseTopic = yield* makeParseTopic
   const checkAddress = yield* makeCheckAddress
   const checkFragment = yield* makeCheckFragment
   const { baseUrl, headerPrefix, minPeriodSeconds } = yield* Settings
   return Effect.fnUntraced(function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
-    const topic = yield* Effect.fromResult(Topic.parse(request.topic))
+    const topic = yield* parseTopic(request.topic, request.caller)
     if (request.secret !== undefined) yield* Effect.fromResult(WebhookSecret.check(request.secret))
     const headers = request.headers && (yield* Effect.fromResult(OwnHeaders.check(request.headers, headerPrefix)))
     yield* checkFragment(topic)

@@ -13,11 +13,13 @@ import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import { makeFeedDiscovery } from "./FeedDiscovery.ts"
 import type { JidSubscribeRequest } from "./Hub.ts"
+import { makeParseTopic } from "./ParseTopic.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
 import { makeBackground, makeSubscriptionWriter } from "./SubscriptionWriter.ts"
 
 /** `Hub.subscribeJid`: subscribes one JID to several resources; a refusal of one undoes the new ones before it. */
 export const makeSubscribeJid = Effect.gen(function*() {
+  const parseTopic = yield* makeParseTopic
   const checkAddress = yield* makeCheckAddress
   const checkFragment = yield* makeCheckFragment
   const discovery = yield* makeFeedDiscovery
@@ -30,7 +32,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
     { caller, jid }: JidSubscribeRequest,
     { format, topic: given }: JidSubscribeRequest["resources"][number]
   ): Effect.fn.Return<NewSubscription, Refusal> {
-    const topic = yield* Effect.fromResult(Topic.parse(given, "node"))
+    const topic = yield* parseTopic(given, caller, "node")
     yield* checkAddress(topic.canonical, "node")
     yield* checkFragment(topic, "node")
     const subscription: NewSubscription = {

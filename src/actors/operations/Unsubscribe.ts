@@ -9,6 +9,7 @@ import * as Topic from "#domain/Topic.ts"
 import { makeApiVerification, requestedVerification } from "./ApiVerification.ts"
 import type { UnsubscribeRequest } from "./Hub.ts"
 import { OpenHub } from "./OpenHub.ts"
+import { makeParseTopic } from "./ParseTopic.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { makeBackground, makeSubscriptionWriter } from "./SubscriptionWriter.ts"
 
@@ -16,13 +17,14 @@ import { makeBackground, makeSubscriptionWriter } from "./SubscriptionWriter.ts"
 export const makeUnsubscribe = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const openHub = yield* OpenHub
+  const parseTopic = yield* makeParseTopic
   const verification = yield* makeApiVerification
   const { baseUrl } = yield* Settings
   const writer = yield* makeSubscriptionWriter(yield* makeBackground)
 
   return Effect.fn("Hub.unsubscribe")(function*(request: UnsubscribeRequest) {
     if (request.face === "hub") return yield* openHub.unsubscribe(request)
-    const topic = yield* Effect.fromResult(Topic.parse(request.topic))
+    const topic = yield* parseTopic(request.topic, request.caller)
     const known = yield* refuseStoreErrors(subscriptions.findByTopic(request.caller.account.id, topic.canonical))
     const partition = Topic.partitionOf(topic.host)
     const unknown = findUnknown(request, topic, known, baseUrl)

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { type HubCounts, isReachable, maxConsecutiveMisses } from "#domain/websub/HubSubscription.ts"
@@ -18,6 +19,7 @@ export class HubReliability extends Context.Service<HubReliability, {
     HubReliability,
     Effect.gen(function*() {
       const store = yield* HubSubscriptionStore
+      const events = yield* EventLog
       const { baseUrl, upstreamHubs } = yield* Settings
       const counted = new Map<string, HubCounts>()
       let unreliable: ReadonlySet<string> = new Set()
@@ -32,7 +34,13 @@ export class HubReliability extends Context.Service<HubReliability, {
         }
         const before = unreliable
         unreliable = new Set(yield* store.unreliableHubs(maxConsecutiveMisses))
-        return new Set([...unreliable].filter((hub) => !before.has(hub)))
+        const silent = new Set([...unreliable].filter((hub) => !before.has(hub)))
+        // A start finds the hubs of former losses. A loss is new where this runner has counted a miss.
+        const lost = counts.filter(({ consecutiveMisses, hub }) => consecutiveMisses > 0 && silent.has(hub))
+        yield* Effect.forEach(lost, ({ hub }) => events.publish({ type: "hub.lost", hub, message: lossSentence }), {
+          discard: true
+        })
+        return silent
       }).pipe(
         Effect.catchTag(
           "StoreError",
@@ -53,6 +61,9 @@ export class HubReliability extends Context.Service<HubReliability, {
     })
   )
 }
+
+const lossSentence = `Polls found entries of ${maxConsecutiveMisses} resources before the hub pushed them. `
+  + "The resources are polled at the usual rate."
 
 /** Adds counts. A push resets the misses in a row, whichever of the two was counted first. */
 const addUp = (known: HubCounts | undefined, more: HubCounts): HubCounts => {

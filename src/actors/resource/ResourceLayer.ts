@@ -7,11 +7,13 @@ import { observe, pollLateness } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
 import { conditionRefusalOf, requestOf } from "#domain/poll/PollRequest.ts"
+import { eventsUrl, isEvents } from "#domain/EventsTopic.ts"
 import { type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
 import type { PollTrigger } from "#domain/poll/Status.ts"
 import { DiskRoom } from "#domain/ports/DiskRoom.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { LanguageDetector } from "#domain/ports/LanguageDetector.ts"
@@ -20,6 +22,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type Message, type PartitionContext, ResourceBehavior, type State } from "./Resource.ts"
+import { hasRead, pollEvents } from "./EventsPoll.ts"
 import { announceFirst, keepFirstDocument } from "./FirstDocument.ts"
 import { completeWaiting, dropAnnouncements, takeMessages } from "./ResourceMailbox.ts"
 import {
@@ -59,6 +62,8 @@ export const layer = Layer.effect(
       selector: yield* Selector,
       entries: yield* EntryStore,
       pings: yield* Pings,
+      events: yield* EventLog,
+      eventsUrl: eventsUrl(settings.baseUrl),
       languages: yield* LanguageDetector,
       notifyListeners: (yield* Listeners).notify,
       hasPornRank: settings.pornRank,
@@ -90,6 +95,11 @@ const run = Effect.fnUntraced(
       if (needsReload) yield* reload(services, state, context)
       if (isHastened) yield* writeSchedule(services, state.resource)
       self.pinned = state.pingedAt !== undefined || state.pushes.length > 0 || state.waitingForDocument.length > 0
+      if (isEvents(state.resource.url)) {
+        const next = yield* pollEvents(services, self, state, context)
+        if (next === hasRead) continue
+        return next
+      }
       const now = clock.currentTimeMillisUnsafe()
       if (isPausedByKill(state.resource, now)) dropAnnouncements(state)
       const push = state.pushes.shift()

@@ -24,11 +24,13 @@ import {
 } from "#domain/poll/PollStep.ts"
 import { maxRankedEntries, pornRank } from "#domain/poll/PornRank.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
+import { resourceEvents } from "#domain/poll/ResourceEvents.ts"
 import { refusalEnd } from "#domain/poll/RetryAfter.ts"
 import { readingBytes } from "#domain/poll/ReadingMemory.ts"
 import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
 import type { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
+import type { EventLog } from "#domain/ports/EventLog.ts"
 import type { FeedReader, ReadOptions } from "#domain/ports/FeedReader.ts"
 import type { Fetched, Fetcher, FetchError, FetchRequest } from "#domain/ports/Fetcher.ts"
 import type { LanguageDetector } from "#domain/ports/LanguageDetector.ts"
@@ -48,6 +50,9 @@ export interface PollServices {
   readonly selector: Selector["Service"]
   readonly entries: EntryStore["Service"]
   readonly pings: Pings["Service"]
+  readonly events: EventLog["Service"]
+  /** The topic of events. */
+  readonly eventsUrl: string
   readonly languages: typeof LanguageDetector["Service"]
   readonly notifyListeners: Listeners["Service"]["notify"]
   readonly hasPornRank: boolean
@@ -252,13 +257,23 @@ export const applyResult = (
 ): Effect.Effect<void> => {
   if (state.isRebasing) result = rebase(state, result)
   state.entryCount = countEntries(result)
-  if (result._tag === "Changed") return record(services, state, result.change, context)
+  if (result._tag === "Changed") {
+    const publishing = publishEvents(services, state.resource, result.change.state)
+    const recorded = record(services, state, result.change, context)
+    return publishing === undefined ? recorded : Effect.andThen(recorded, publishing)
+  }
   state.resource = result.state
   context.health.note(result.state)
   return Effect.andThen(
     countPoll(result.state.failures > 0 ? "failed" : "unchanged"),
     writeSchedule(services, result.state)
   )
+}
+
+/** Publishes the events of a change; undefined without any. Each of them comes with a change, because it moves the code or the redirect. */
+const publishEvents = ({ events }: PollServices, before: ResourceState, after: ResourceState) => {
+  const found = resourceEvents(before, after)
+  return found.length === 0 ? undefined : Effect.forEach(found, events.publish, { discard: true })
 }
 
 /** The result without its announcement. The first success is the baseline. */

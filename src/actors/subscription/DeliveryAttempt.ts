@@ -3,6 +3,7 @@ import { needsSplit } from "#domain/delivery/Delivery.ts"
 import { type AttemptResult, attemptText, type Delivery } from "#domain/delivery/Notification.ts"
 import { afterFailure, maxFailingMs, maxWaitingMs, scheduleAfter } from "#domain/delivery/Retry.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
@@ -27,6 +28,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
   const senders = yield* Senders
   const trial = yield* makeDeliveryTrial
   const health = yield* makeCallbackHealth
+  const reportAllowance = yield* makeReportAllowance
   const handleFailure = yield* makeHandleFailure(retry)
 
   const end = Effect.fnUntraced(function*(
@@ -43,6 +45,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
 
   /** Returns the time of the next look (epoch ms), or undefined for at once. */
   return Effect.fnUntraced(function*(state: State, delivery: Delivery, context: SubscriptionContext) {
+    if (delivery.credits === firstDebt && delivery.attempt === 0) yield* reportAllowance(state)
     const send = senders[state.subscription.channel] ?? unserved
     const outcome = yield* send(delivery, state.subscription, context.lease.isHeld, state.callback)
     if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
@@ -68,6 +71,18 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
     }
   })
 })
+
+/** Balance after the notification that has taken the first credit below zero. */
+const firstDebt = -1
+
+/** Publishes that the credits of an account are used up. */
+const makeReportAllowance = Effect.map(
+  EventLog,
+  (events) => ({ subscription: { accountId, face } }: State) =>
+    face === "hub"
+      ? Effect.void
+      : events.publish({ type: "account.out_of_allowance", accountId, credits: firstDebt })
+)
 
 /** Pause of a callback after its first hung notification, in ms. */
 const firstPauseMs = 15_000

@@ -1,3 +1,5 @@
+import type { EventJson } from "#domain/Event.ts"
+
 /**
  * One entry of a feed, in the model of all dialects.
  *
@@ -48,6 +50,8 @@ export interface Entry {
   /** ActivityStreams: URIs of verbs, and objects. */
   readonly verbs?: ReadonlyArray<string>
   readonly objects?: ReadonlyArray<ActivityObject>
+  /** Only of entries of Windhover's own topic of events. */
+  readonly event?: EventJson
 }
 
 /** A text with its type: `text`, `html`, `xhtml`, or a MIME type of other inline content. */

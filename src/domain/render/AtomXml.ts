@@ -10,6 +10,7 @@ import type {
   Source,
   Text
 } from "#domain/feed/Entry.ts"
+import type { EventJson } from "#domain/Event.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import {
@@ -108,7 +109,16 @@ export const renderEntryXml = (entry: Entry, extNamespace: string): string =>
   renderEach(entry.verbs, (verb) => renderElement("as:verb", verb)) +
   renderEach(entry.objects, renderObject) +
   renderSource(entry.source) +
+  renderEvent(entry.event) +
   "</entry>"
+
+/** Renders an event of Windhover as JSON, in the service's extension namespace. */
+const renderEvent = (event: EventJson | undefined): string =>
+  event === undefined ? "" : renderElement(
+    "sf:event",
+    JSON.stringify(event),
+    renderAttribute("version", event.version) + renderAttribute("type", event.type)
+  )
 
 /** Renders the time of the last update. Atom requires the element, so that it is empty for an unknown time. */
 const renderUpdated = (at: number | undefined): string => renderElement("updated", formatTimestamp(at) ?? "")

@@ -84,7 +84,8 @@ const toItem = (entry: Entry, withLinks: boolean): JsonObject => {
     actor: toActor(entry.authors?.[0]),
     object: toObject(entry.objects?.[0]),
     source: toSource(entry.source),
-    language: entry.language
+    language: entry.language,
+    event: entry.event === undefined ? undefined : { ...entry.event }
   }
 }
 

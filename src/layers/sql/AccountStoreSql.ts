@@ -24,7 +24,7 @@ import {
 } from "./Credentials.ts"
 import * as Passwords from "./Passwords.ts"
 import { run } from "./Query.ts"
-import { column, instant, legalText, millis, padValues } from "./Values.ts"
+import { column, instant, legalText, millis, padValues, urlKey } from "./Values.ts"
 
 interface AccountRow {
   readonly id: number
@@ -158,7 +158,9 @@ const update = (sql: SqlClient.SqlClient) =>
       other as (select 1 from accounts where jid = $3 and id <> all (select id from wanted)),
       done as (update accounts set jid = case when $2::boolean then $3 else jid end,
           legacy_item_namespace = coalesce($4::boolean, legacy_item_namespace), admin = coalesce($5::boolean, admin)
-        where id in (select id from wanted) and not exists (select from other) returning id)
+        where id in (select id from wanted) and not exists (select from other) returning id),
+      forgotten as (delete from entries e using resources r, done
+        where not coalesce($5::boolean, true) and r.key = ${urlKey("'windhover:events/' || done.id")} and e.resource_id = r.id)
       select exists (select from done) as changed, exists (select from other) as taken`,
       [legalText(login), changes.jid !== undefined, jid, changes.legacyItemNamespace ?? null, changes.admin ?? null]
     ))

@@ -2,6 +2,7 @@ import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { firstPositionAt } from "#domain/delivery/DeliveryLogEntry.ts"
 import { maxEnds } from "#domain/ports/DeliveryLog.ts"
+import { maxEventDays } from "#domain/ports/EventLog.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { maxVerificationDelayMs } from "#domain/ports/VerificationQueue.ts"
 import { repeatInBackground } from "./Background.ts"
@@ -149,6 +150,7 @@ const maxRows = 5_000
  * * notifications without a waiting or dropped delivery: after 24 h, with a document after 1 h. Streams resume from them.
  * * ends of subscriptions: beyond the newest 1,000 of an account
  * * pings: after 7 days
+ * * events: after 30 days
  * * replays: within 5 s of their delivery; dropped replays after 1 h
  * * times of verification requests: after a minute, because then they no longer limit a site
  */
@@ -157,6 +159,7 @@ const startPruning = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   yield* repeatInBackground(pruneNotifications(sql), everyTenMinutes, "Old notifications are not deleted yet; retrying")
   yield* repeatInBackground(pruneEnds(sql), everyTenMinutes, "Old ends of subscriptions are not deleted yet; retrying")
   yield* repeatInBackground(prunePings(sql), everyTenMinutes, "Old pings are not deleted yet; retrying")
+  yield* repeatInBackground(pruneEvents(sql), everyTenMinutes, "Old events are not deleted yet; retrying")
   yield* repeatInBackground(prunePacing(sql), everyTenMinutes, "Old request times are not deleted yet; retrying")
   const everyFiveSeconds = Schedule.spaced("5 seconds")
   yield* repeatInBackground(pruneReplays(sql), everyFiveSeconds, "Old replays are not deleted yet; retrying")
@@ -223,6 +226,16 @@ const prunePings = (sql: SqlClient.SqlClient) =>
         where received_at < ${instant("$1::float8")}
       )) returning 1`,
       [now - weekMs]
+    )))
+
+const pruneEvents = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    deleteInBatches(sql.unsafe(
+      `delete from events where id = any(array(
+        select id from (select id, at from events order by id limit ${maxRows}) oldest
+        where at < ${instant("$1::float8")}
+      )) returning 1`,
+      [now - maxEventDays * 24 * hourMs]
     )))
 
 /** Deletes sites whose last request is too old to delay the next one, or lies in the future because a clock was ahead. */

@@ -25,6 +25,7 @@ const accounts = [
     legacy_item_namespace boolean,              -- null: as the installation is set
     admin boolean not null default false        -- an operator's account
   )`,
+  `create index accounts_admin on accounts (id) where admin`,
   // Account 0 owns all subscriptions of the hub face. Identities start at 1, and no valid login has this form.
   `insert into accounts (id, login, password_hash, created_at) overriding system value values (0, '(hub)', '', to_timestamp(0))`,
 
