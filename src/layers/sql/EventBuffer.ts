@@ -46,11 +46,11 @@ export class EventBuffer {
   /** Gives the next events to the logs of their owners. `accountsOf` has the accounts of `resources`. */
   address(accountsOf: ReadonlyMap<number, ReadonlyArray<number>>): void {
     for (const { at, event } of this.#pending.splice(0, maxLookups)) {
-      const json = JSON.stringify(encodeEvent(event))
+      let json: string | undefined
       for (const accountId of [operators, ...ownersOf(event, accountsOf)]) {
         if (!this.#throttle.admit(accountId, event.type, at)) continue
         const credited = event.type === "account.out_of_allowance" ? { credited: event.accountId } : {}
-        this.#push({ accountId, at, json, ...credited })
+        this.#push({ accountId, at, json: json ??= JSON.stringify(encodeEvent(event)), ...credited })
       }
     }
   }

@@ -62,12 +62,11 @@ export const layer = Layer.effect(
       return flush
     })
     yield* repeatInBackground(flushMinutes, Schedule.spaced(writeInterval), "Events are not written yet; retrying")
-    yield* Effect.addFinalizer(() =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        buffer.addOmitted(Infinity, now)
-        return Effect.ignore(flush)
-      })
-    )
+    const flushLast = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      buffer.addOmitted(Infinity, now)
+      return flush
+    })
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.andThen(flush, flushLast)))
     return EventLog.of({
       publish: (event) =>
         baseUrl !== undefined && isAboutEvents(event, baseUrl) ? Effect.void : Effect.andThen(
