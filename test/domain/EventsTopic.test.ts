@@ -1,12 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  accountOfEvents,
-  eventsTopicOf,
-  eventsUrl,
-  isEvents,
-  isEventsUrl,
-  resolveEvents
-} from "#domain/EventsTopic.ts"
+import { accountOfEvents, eventsTopicOf, eventsUrl, isEvents, isEventsUrl, resolveEvents } from "#domain/EventsTopic.ts"
 import * as Topic from "#domain/Topic.ts"
 
 const topic = (given: string): Topic.Topic => {

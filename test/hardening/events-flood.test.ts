@@ -31,10 +31,12 @@ for (const engine of engines) {
         Effect.gen(function*() {
           const account = yield* newAccount
           const operator = yield* newOperator
-          yield* Effect.scoped(Effect.gen(function*() {
-            const { publish } = yield* EventLog
-            for (let i = 0; i < 9_000; i++) yield* publish(failing(account.id, `https://a.example/${i}`))
-          }).pipe(Effect.provide(Layer.fresh(EventLogSql.layer))))
+          yield* Effect.scoped(
+            Effect.gen(function*() {
+              const { publish } = yield* EventLog
+              for (let i = 0; i < 9_000; i++) yield* publish(failing(account.id, `https://a.example/${i}`))
+            }).pipe(Effect.provide(Layer.fresh(EventLogSql.layer)))
+          )
           const { readAfter } = yield* EventLog
           for (const { id } of [account, operator]) {
             const events = (yield* readAfter(id, 0, 100)).map(({ event }) => event)
@@ -113,15 +115,17 @@ for (const engine of engines) {
           const all = yield* subscribeTo(operator, operator.id)
           const other = yield* newAccount
           yield* subscribeTo(other, other.id)
-          const woken = yield* Effect.scoped(Effect.gen(function*() {
-            const { flush, publish, watched } = yield* EventLog
-            yield* publish(failing(account.id, "https://a.example/"))
-            yield* flush
-            const first = yield* watched
-            yield* publish({ type: "hub.lost", hub: "https://hub.example/", message: "" })
-            yield* flush
-            return [first, yield* watched]
-          }).pipe(Effect.provide(Layer.fresh(EventLogSql.layer))))
+          const woken = yield* Effect.scoped(
+            Effect.gen(function*() {
+              const { flush, publish, watched } = yield* EventLog
+              yield* publish(failing(account.id, "https://a.example/"))
+              yield* flush
+              const first = yield* watched
+              yield* publish({ type: "hub.lost", hub: "https://hub.example/", message: "" })
+              yield* flush
+              return [first, yield* watched]
+            }).pipe(Effect.provide(Layer.fresh(EventLogSql.layer)))
+          )
           const ids = woken.map((found) => found.map(({ resourceId }) => resourceId).toSorted((a, b) => a - b))
           assert.deepStrictEqual(ids, [[mine.resource.id, all.resource.id], [all.resource.id]])
         }))

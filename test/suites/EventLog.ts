@@ -2,7 +2,15 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Event } from "#domain/Event.ts"
 import { EventLog } from "#domain/ports/EventLog.ts"
-import { at, newAccount, newOperator, newSubscription, type Stores, subscribe, wantedBy } from "#test/support/StoreFixture.ts"
+import {
+  at,
+  newAccount,
+  newOperator,
+  newSubscription,
+  type Stores,
+  subscribe,
+  wantedBy
+} from "#test/support/StoreFixture.ts"
 
 const failing = (accountId: number, hours: 1 | 24 = 1): Event => ({
   type: "subscription.failing",

@@ -10,10 +10,13 @@ const concurrency = 8
 export const layer = Layer.effectDiscard(Effect.gen(function*() {
   const events = yield* EventLog
   const partitions = yield* Partitions
-  const wakeNext = Effect.flatMap(events.watched, (watched) =>
-    Effect.forEach(watched, ({ partition, resourceId }) => partitions.ping(partition, resourceId), {
-      concurrency,
-      discard: true
-    }))
+  const wakeNext = Effect.flatMap(
+    events.watched,
+    (watched) =>
+      Effect.forEach(watched, ({ partition, resourceId }) => partitions.ping(partition, resourceId), {
+        concurrency,
+        discard: true
+      })
+  )
   yield* superviseLoop("events", wakeNext, Schedule.forever)
 }))

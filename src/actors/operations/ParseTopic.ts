@@ -71,7 +71,9 @@ export const refuseStrangersEvents = (topic: Topic.Topic, baseUrl: string): Effe
     ? Effect.fail(
       badParameter(
         "hub.topic",
-        `${Topic.quote(topic.given)} has the events of an account: subscribe with your login and token, through the API.`
+        `${
+          Topic.quote(topic.given)
+        } has the events of an account: subscribe with your login and token, through the API.`
       )
     )
     : Effect.void

@@ -1,4 +1,4 @@
-import { type Event, encodeEvent, eventVersion, type LoggedEvent } from "#domain/Event.ts"
+import { encodeEvent, type Event, eventVersion, type LoggedEvent } from "#domain/Event.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 

@@ -160,7 +160,9 @@ const update = (sql: SqlClient.SqlClient) =>
           legacy_item_namespace = coalesce($4::boolean, legacy_item_namespace), admin = coalesce($5::boolean, admin)
         where id in (select id from wanted) and not exists (select from other) returning id),
       forgotten as (delete from entries e using resources r, done
-        where not coalesce($5::boolean, true) and r.key = ${urlKey("'windhover:events/' || done.id")} and e.resource_id = r.id)
+        where not coalesce($5::boolean, true) and r.key = ${
+        urlKey("'windhover:events/' || done.id")
+      } and e.resource_id = r.id)
       select exists (select from done) as changed, exists (select from other) as taken`,
       [legalText(login), changes.jid !== undefined, jid, changes.legacyItemNamespace ?? null, changes.admin ?? null]
     ))

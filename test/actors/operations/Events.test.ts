@@ -18,7 +18,10 @@ const newCaller = Effect.fnUntraced(function*(login: string, admin: boolean) {
   return callerOf(account, admin ? tokenRights : rights)
 })
 
-const callerOf = (account: Account, granted: ReadonlyArray<Caller["rights"] extends ReadonlySet<infer R> ? R : never>): Caller => ({
+const callerOf = (
+  account: Account,
+  granted: ReadonlyArray<Caller["rights"] extends ReadonlySet<infer R> ? R : never>
+): Caller => ({
   account,
   rights: new Set(granted),
   credential: `test ${account.id}`
@@ -205,7 +208,10 @@ describe("the topic of events", () => {
       yield* subscribe("again", { topic: events, format: "json" })
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(yield* typesAt("again"), [])
-      assert.deepStrictEqual(yield* titles(caller), [sentence("https://two.example/"), sentence("https://one.example/")])
+      assert.deepStrictEqual(yield* titles(caller), [
+        sentence("https://two.example/"),
+        sentence("https://one.example/")
+      ])
       assert.isTrue(Option.isSome(yield* (yield* AccountStore).load(1)))
     }).pipe(Effect.provide(layer)))
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { boundTexts, Event, encodeEvent } from "#domain/Event.ts"
+import { boundTexts, encodeEvent, Event } from "#domain/Event.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { eventEntry, eventsHeader } from "#domain/render/EventEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
