@@ -12,6 +12,7 @@ import * as HubLayer from "#actors/operations/HubLayer.ts"
 import * as IntentVerificationLayer from "#actors/operations/IntentVerificationLayer.ts"
 import * as ListenersLayer from "#actors/stream/ListenersLayer.ts"
 import * as OpenHubLayer from "#actors/operations/OpenHubLayer.ts"
+import * as SubscriptionControlLayer from "#actors/operations/SubscriptionControlLayer.ts"
 import * as RecoveryLayer from "#actors/operations/RecoveryLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
@@ -32,6 +33,7 @@ const hub = HubLayer.layer.pipe(Layer.provide(OpenHubLayer.layer), Layer.provide
 export const layer = Layer.mergeAll(
   hub,
   RecoveryLayer.layer,
+  SubscriptionControlLayer.layer,
   Runner.layerWakePartitions,
   Runner.layerOverdueSweep,
   Runner.layerHubReliability,

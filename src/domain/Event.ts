@@ -1,5 +1,6 @@
 import { Schema, SchemaGetter } from "effect"
 import { toSingleLine } from "./ControlCharacters.ts"
+import type { Subscription } from "./Subscription.ts"
 
 /** Version of the list of events and of their fields. A new field keeps the version; a changed or removed one raises the version. */
 export const eventVersion = 1
@@ -101,6 +102,11 @@ export const boundTexts = (event: Event): Event =>
   ) as Event
 
 const boundText = (text: string): string => toSingleLine(text).slice(0, maxTextLength).toWellFormed()
+
+/** The fields of an event that name its subscription. */
+export const subscriptionFieldsOf = (
+  { accountId, endpoint, id, topic }: Pick<Subscription, "accountId" | "endpoint" | "id" | "topic">
+) => ({ accountId, subscriptionId: id, topic, endpoint })
 
 /** An event in a log. */
 export interface LoggedEvent {

@@ -22,8 +22,12 @@ export const make = (state: State): SubscriptionHealth["Service"] =>
       operation(state, (now) => {
         const subscriber = state.subscriptions.get(subscriptionId)
         if (subscriber === undefined || subscriber.subscription.state === "pending") return undefined
-        const { failing: _, ...others } = subscriber.subscription
-        subscriber.subscription = { ...others, state: "active" }
+        const { failing, ...others } = subscriber.subscription
+        subscriber.subscription = {
+          ...others,
+          state: "active",
+          ...(failing !== undefined && { failing: { since: now, announced: 1 } })
+        }
         subscriber.trialAt = undefined
         subscriber.trial = undefined
         subscriber.bounces = undefined

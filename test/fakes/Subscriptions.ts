@@ -139,12 +139,20 @@ const fits = (search: Search, subscription: Subscription, resource: ResourceStat
         part(search.endpointInurl, endpoint) && search.endpointJid === undefined && search.endpointDomain === undefined)
 }
 
-const listed = (state: State, { bounces, queue, subscription }: Subscriber, counted: boolean): SubscriptionItem => {
+const listed = (
+  state: State,
+  { bounces, log, queue, subscription }: Subscriber,
+  counted: boolean
+): SubscriptionItem => {
   const queued = [...queue.values()]
   const dropped = queued.filter((row) => row.dropped).length
+  const next = subscription.state === "active" ? queued.find((row) => !row.dropped) : undefined
+  const successes = [...log.values()].flatMap(({ code, triedAt }) => code >= 200 && code < 300 ? [triedAt] : [])
   return {
     subscription,
     resource: resourceProfileOf(resourceOf(state, subscription.resourceId)),
+    ...(counted && next !== undefined && { nextTryAt: next.delivery.dueAt }),
+    ...(counted && successes.length > 0 && { lastSuccessAt: Math.max(...successes) }),
     ...(counted && { deliveries: { waiting: queued.length - dropped, dropped } }),
     ...(counted && bounces !== undefined && { bounces })
   }
@@ -209,9 +217,9 @@ const end = (state: State, id: number, now: number): boolean => {
 
 const removeEnded = (state: State, limit: number, now: number) => {
   const ended = [...state.subscriptions.values()].filter(({ subscription }) => hasLeaseEnded(subscription, now))
-  return ended.slice(0, limit).map(({ partition, subscription: { id, resourceId } }) => {
+  return ended.slice(0, limit).map(({ partition, subscription: { accountId, endpoint, id, resourceId, topic } }) => {
     end(state, id, now)
-    return { id, resourceId, partition }
+    return { id, accountId, resourceId, topic, endpoint, partition }
   })
 }
 

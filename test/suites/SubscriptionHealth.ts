@@ -118,7 +118,7 @@ const pausing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.include([...ids], resource.id)
     }))
 
-  it.effect("resumes with waits that begin anew, and without failing", () =>
+  it.effect("resumes with waits and a failing that begin anew", () =>
     Effect.gen(function*() {
       const outbox = yield* Outbox
       const health = yield* SubscriptionHealth
@@ -133,7 +133,10 @@ const pausing = (it: Vitest.MethodsNonLive<Stores>) => {
         resourceId: resource.id,
         partition: resource.partition
       })
-      assert.deepStrictEqual(yield* load(subscription.id), subscription)
+      assert.deepStrictEqual(yield* load(subscription.id), {
+        ...subscription,
+        failing: { since: 5_000, announced: 1 }
+      })
       const { deliveries } = yield* backlog(subscription.id)
       assert.deepStrictEqual(
         deliveries.map(({ attempt, dueAt, requestedWait, waitsSince }) => [attempt, dueAt, waitsSince, requestedWait]),

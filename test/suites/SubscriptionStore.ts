@@ -306,7 +306,14 @@ const leases = (it: Vitest.MethodsNonLive<Stores>) => {
           (all) => all.filter(({ resourceId }) => resourceId === resource.id)
         )
       assert.deepStrictEqual(yield* removed(4_999), [])
-      assert.deepStrictEqual(yield* removed(5_000), [{ id: ended.id, resourceId: resource.id, partition: 7 }])
+      assert.deepStrictEqual(yield* removed(5_000), [{
+        id: ended.id,
+        accountId: 0,
+        resourceId: resource.id,
+        topic: ended.topic,
+        endpoint: "https://e.example/",
+        partition: 7
+      }])
       assert.deepStrictEqual(yield* removed(5_000), [])
       assert.deepStrictEqual(yield* store.load(ended.id), Option.none())
       assert.deepStrictEqual(yield* store.load(kept.id), Option.some(kept))

@@ -1,31 +1,20 @@
 import { DateTime, Effect, identity, Layer, Option, Schedule } from "effect"
-import { type Bounce, decideBounce, nextTrialAt } from "#domain/delivery/Bounce.ts"
+import { type Bounce, type BounceHistory, decideBounce, nextTrialAt } from "#domain/delivery/Bounce.ts"
 import { BounceStore, type ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import { subscriptionFieldsOf } from "#domain/Event.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 import { endSubscription } from "#actors/subscription/EndSubscription.ts"
 import { makePartitionOf } from "./ParseTopic.ts"
+import { makeReloadSubscriptions } from "./ReloadSubscriptions.ts"
 
 /** Subscriptions that one statement resumes, at most. */
 const batchSize = 100
-
-/** Owners that are notified at once. */
-const concurrency = 8
-
-/** Lets the owners load resumed or paused subscriptions again. */
-const makeReload = Effect.map(
-  Partitions,
-  (partitions) => (changed: ReadonlyArray<ResumedSubscription>) =>
-    Effect.forEach(changed, ({ id, partition, resourceId }) =>
-      Effect.andThen(
-        partitions.reloadSubscription(partition, id),
-        partitions.reloadResource(partition, resourceId)
-      ), { concurrency, discard: true })
-)
 
 /**
  * The effect of returned notifications on their subscription. A bounce only marks the subscription: no message is sent again, and no credit
@@ -46,23 +35,32 @@ export const makeBounces = Effect.gen(function*() {
 const makeRecordBounce = Effect.gen(function*() {
   const bounces = yield* BounceStore
   const log = yield* DeliveryLog
+  const events = yield* EventLog
   const partitions = yield* Partitions
   const subscriptions = yield* SubscriptionStore
-  const reload = yield* makeReload
+  const reload = yield* makeReloadSubscriptions
   const partitionOf = yield* makePartitionOf
 
   const end = Effect.fnUntraced(function*(subscription: Subscription, { message, sequence }: Bounce) {
     const partition = partitionOf(subscription)
     const last = { sequence, attempt: 0, code: 0, message, reason: "bounced" } as const
-    yield* endSubscription<StoreError>({ log, subscriptions }, identity, subscription, last)
+    yield* endSubscription<StoreError>({ events, log, subscriptions }, identity, subscription, last)
     yield* partitions.forget(partition, subscription.id)
     yield* partitions.reloadResource(partition, subscription.resourceId)
   })
 
-  const pause = Effect.fnUntraced(function*(subscription: Subscription, { message }: Bounce, trialAt: number) {
+  const pause = Effect.fnUntraced(function*(subscription: Subscription, { message }: Bounce, history: BounceHistory) {
     const { id, resourceId } = subscription
+    const trialAt = nextTrialAt(history)
     if (!(yield* bounces.pause(id, trialAt))) return
     yield* reload([{ id, resourceId, partition: partitionOf(subscription) }])
+    yield* events.publish({
+      type: "subscription.paused",
+      ...subscriptionFieldsOf(subscription),
+      code: 0,
+      message,
+      failingSince: history.since
+    })
     yield* Effect.logWarning("A subscription is paused, because its receiver is unreachable.").pipe(
       Effect.annotateLogs({
         subscription: id,
@@ -79,13 +77,13 @@ const makeRecordBounce = Effect.gen(function*() {
     if (Option.isNone(history)) return
     const decision = decideBounce(bounce.severity, history.value)
     if (decision === "ended") yield* end(found.value, bounce)
-    if (decision === "paused") yield* pause(found.value, bounce, nextTrialAt(history.value))
+    if (decision === "paused") yield* pause(found.value, bounce, history.value)
   }, Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`A bounce could not be recorded: ${message}`)))
 })
 
 const makeResume = Effect.gen(function*() {
   const bounces = yield* BounceStore
-  const reload = yield* makeReload
+  const reload = yield* makeReloadSubscriptions
   const scope = yield* Effect.scope
 
   /** Returns true when more subscriptions may be paused, undefined when the database is unavailable. */
@@ -128,7 +126,7 @@ const makeResume = Effect.gen(function*() {
 /** Starts the due trials of paused subscriptions every 30 s; any runner may start them. */
 export const layerTrials = Layer.effectDiscard(Effect.gen(function*() {
   const bounces = yield* BounceStore
-  const reload = yield* makeReload
+  const reload = yield* makeReloadSubscriptions
   const start = Effect.gen(function*() {
     const started = yield* bounces.startTrials(batchSize)
     yield* reload(started)

@@ -1,5 +1,7 @@
 import { Clock, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import { subscriptionFieldsOf } from "#domain/Event.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Verification } from "#domain/ports/VerificationQueue.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
@@ -24,7 +26,7 @@ export const layer = Layer.effect(
     const wakeups = yield* Queue.sliding<void>(1)
     const wake = Effect.asVoid(Queue.offer(wakeups, undefined))
     const { round } = yield* makeVerificationRound(verify, wakeups)
-    const expired = removeExpired(yield* SubscriptionStore, yield* Partitions)
+    const expired = removeExpired(yield* SubscriptionStore, yield* Partitions, yield* EventLog)
     yield* superviseLoop("verifying intents", round, Schedule.spaced("10 millis"))
     yield* superviseLoop("removing expired subscriptions", expired, Schedule.spaced("30 seconds"))
     return IntentVerification.of({ verify, wake })
@@ -112,13 +114,26 @@ const intentOf = (
 })
 
 /** Deletes subscriptions with an expired lease, and notifies their owners. */
-const removeExpired = (subscriptions: SubscriptionStore["Service"], partitions: Partitions["Service"]) =>
+const removeExpired = (
+  subscriptions: SubscriptionStore["Service"],
+  partitions: Partitions["Service"],
+  events: EventLog["Service"]
+) =>
   Effect.gen(function*() {
     const expired = yield* subscriptions.removeExpired(expiredBatch)
     yield* Effect.forEach(
       expired,
-      ({ id, partition, resourceId }) =>
-        Effect.andThen(partitions.forget(partition, id), partitions.reloadResource(partition, resourceId)),
+      Effect.fnUntraced(function*(ended) {
+        const { id, partition, resourceId } = ended
+        yield* partitions.forget(partition, id)
+        yield* partitions.reloadResource(partition, resourceId)
+        yield* events.publish({
+          type: "subscription.ended",
+          ...subscriptionFieldsOf(ended),
+          reason: "lease",
+          message: "The lease has expired, and the subscriber has not renewed it."
+        })
+      }),
       { concurrency: 8, discard: true }
     )
   }).pipe(

@@ -24,6 +24,7 @@ const unserved: Sender = () => Effect.succeed({ verdict: "unserved" })
 export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
   const outbox = yield* Outbox
   const log = yield* DeliveryLog
+  const events = yield* EventLog
   const subscriptions = yield* SubscriptionStore
   const senders = yield* Senders
   const trial = yield* makeDeliveryTrial
@@ -38,7 +39,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
     { reloadResource }: SubscriptionContext
   ) {
     const last = { sequence, attempt: attempt + 1, ...result }
-    yield* endSubscription<never>({ log, subscriptions }, whenAvailable, subscription, last)
+    yield* endSubscription<never>({ events, log, subscriptions }, whenAvailable, subscription, last)
     yield* reloadResource(subscription.resourceId)
     close(window)
   })
@@ -161,7 +162,7 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     const delivery = yield* recordOutageEnd(state, tried)
     const { deliveries } = state.window
     const now = yield* Clock.currentTimeMillis
-    const since = yield* health.recordFailure(state, now)
+    const since = yield* health.recordFailure(state, result, now)
     const failed = delivery.attempt + 1
     const schedule = scheduleAfter(state.retry, result.code)
     const planned = retry.waitAfter(schedule, failed, now - since)

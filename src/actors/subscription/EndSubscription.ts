@@ -1,6 +1,8 @@
 import { Effect } from "effect"
 import { type AttemptResult, attemptText } from "#domain/delivery/Notification.ts"
 import type { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { subscriptionFieldsOf } from "#domain/Event.ts"
+import type { EventLog } from "#domain/ports/EventLog.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import type { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -17,14 +19,25 @@ export interface FinalDelivery extends AttemptResult {
  * `persist` treats the errors of each statement. The caller notifies the owners.
  */
 export const endSubscription = Effect.fnUntraced(function*<E>(
-  stores: { readonly log: DeliveryLog["Service"]; readonly subscriptions: SubscriptionStore["Service"] },
+  stores: {
+    readonly events: EventLog["Service"]
+    readonly log: DeliveryLog["Service"]
+    readonly subscriptions: SubscriptionStore["Service"]
+  },
   persist: <A>(statement: Effect.Effect<A, StoreError>) => Effect.Effect<A, E>,
-  { accountId, endpoint, host, id, topic }: Subscription,
+  subscription: Subscription,
   last: FinalDelivery
 ) {
+  const { accountId, endpoint, host, id, topic } = subscription
   const ended = { accountId, subscriptionId: id, topic, endpoint, host }
   yield* persist(stores.log.recordEnd({ outcome: "ended", ...ended, ...last }))
   yield* persist(stores.subscriptions.remove(id))
+  yield* stores.events.publish({
+    type: "subscription.ended",
+    ...subscriptionFieldsOf(subscription),
+    reason: "gone",
+    message: attemptText(last)
+  })
   yield* Effect.logInfo("A receiver ended its subscription.").pipe(
     Effect.annotateLogs({ subscription: id, reason: attemptText(last) })
   )

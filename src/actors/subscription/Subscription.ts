@@ -1,7 +1,7 @@
 import { Context, type Effect } from "effect"
 import type { Trial } from "#domain/delivery/Bounce.ts"
 import { documentBytes } from "#domain/delivery/Delivery.ts"
-import type { Delivery } from "#domain/delivery/Notification.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import type { Failing, RetrySchedule } from "#domain/delivery/Retry.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { CallbackRecord } from "#actors/limits/DeliveryLimiter.ts"
@@ -35,6 +35,8 @@ export interface State {
   pausedUntil?: number | undefined
   /** Undefined while the last attempt has succeeded. */
   failing?: Failing | undefined
+  /** The last failed attempt of this owner. */
+  lastFailure?: AttemptResult
   /** The row of the subscription has changed, so that the actor loads it again. */
   isOutdated?: true
   /** The notification on trial; no other one is sent until its arrival is known. */

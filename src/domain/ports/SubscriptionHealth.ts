@@ -13,8 +13,8 @@ export class SubscriptionHealth extends Context.Service<SubscriptionHealth, {
    */
   readonly pause: (subscriptionId: number) => Effect.Effect<boolean, StoreError>
   /**
-   * Resumes a paused or failing subscription: forgets its failing and bounces, and makes its waiting deliveries due. Undefined for a pending
-   * or unknown subscription.
+   * Resumes a paused or failing subscription: its failing begins anew, its bounces are forgotten, and its waiting deliveries are due.
+   * Undefined for a pending or unknown subscription.
    */
   readonly resume: (subscriptionId: number) => Effect.Effect<ResumedSubscription | undefined, StoreError>
 }>()("windhover/domain/ports/SubscriptionHealth") {}

@@ -21,12 +21,23 @@ export interface NewSubscription extends
   readonly periodSeconds?: number
 }
 
+/** A subscription whose lease has expired. */
+export interface ExpiredSubscription
+  extends Pick<Subscription, "id" | "accountId" | "resourceId" | "topic" | "endpoint">
+{
+  readonly partition: number
+}
+
 /** A subscription in a list, with its resource. */
 export interface SubscriptionItem {
   readonly subscription: Subscription
   readonly resource: ResourceProfile
   /** Waiting and dropped notifications; only with `counted`. */
   readonly deliveries?: { readonly waiting: number; readonly dropped: number }
+  /** Time of the next attempt, epoch ms; only with `counted`, while a notification of an active subscription waits. */
+  readonly nextTryAt?: number
+  /** Time of the last logged success, epoch ms; only with `counted`. */
+  readonly lastSuccessAt?: number
   /** Only with `counted`; absent without bounces. */
   readonly bounces?: BounceHistory
 }
@@ -79,12 +90,7 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /** The same for a pending subscription only: another request may have made it active meanwhile. */
   readonly removePending: (id: number) => Effect.Effect<boolean, StoreError>
   /** Deletes expired subscriptions with their queued deliveries, at most `limit`, and returns them. */
-  readonly removeExpired: (
-    limit: number
-  ) => Effect.Effect<
-    ReadonlyArray<{ readonly id: number; readonly resourceId: number; readonly partition: number }>,
-    StoreError
-  >
+  readonly removeExpired: (limit: number) => Effect.Effect<ReadonlyArray<ExpiredSubscription>, StoreError>
   /** Number of active subscriptions of the hub face with callbacks on this site; counts up to `limit`. */
   readonly countOnSite: (site: string, limit: number) => Effect.Effect<number, StoreError>
   /** The same by the network of the address at which the callbacks agreed. */

@@ -43,6 +43,7 @@ export const renderList = (
             deliveries: item.deliveries,
             ...(item.subscription.headers !== undefined &&
               { headers: item.subscription.headers.map(([name]) => name) }),
+            delivery: deliveryJson(item),
             ...(item.subscription.channel === "xmpp" && { xmpp: xmppJson(item) })
           }
         })),
@@ -74,6 +75,15 @@ const statusOfItem = ({ resource, subscription }: SubscriptionItem): Status => {
 
 const cutTitle = (title: string): string =>
   title.length <= maxTitleLength ? title : title.slice(0, maxTitleLength).toWellFormed()
+
+/** State of the delivery. Times are in seconds, and absent while they are unknown. */
+const deliveryJson = ({ lastSuccessAt, nextTryAt, subscription: { failing, retry, state } }: SubscriptionItem) => ({
+  state,
+  retry: retry ?? null,
+  ...(failing !== undefined && { failing_since: Math.floor(failing.since / 1000) }),
+  ...(nextTryAt !== undefined && { next_try: Math.floor(nextTryAt / 1000) }),
+  ...(lastSuccessAt !== undefined && { last_success: Math.floor(lastSuccessAt / 1000) })
+})
 
 /** State of an XMPP subscription: active or paused, online if Windhover knows, and its bounces. Times are in seconds. */
 const xmppJson = ({ bounces, presence, subscription: { state } }: ListedSubscription) => ({

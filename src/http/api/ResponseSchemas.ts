@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { retries } from "#domain/delivery/Retry.ts"
 import { rights } from "#domain/Account.ts"
 import { optional } from "#http/ParameterSchemas.ts"
 
@@ -80,6 +81,13 @@ export const DetailedSubscriptions = Schema.Struct({
     subscription({ status: Status }, {
       deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int }),
       headers: optional(Schema.Array(Schema.String)),
+      delivery: Schema.Struct({
+        state: Schema.Literals(["pending", "active", "paused"]),
+        retry: Schema.NullOr(Schema.Literals(retries)),
+        failing_since: optional(Schema.Int),
+        next_try: optional(Schema.Int),
+        last_success: optional(Schema.Int)
+      }),
       xmpp: optional(XmppState)
     })
   ),

@@ -1,8 +1,9 @@
 import type { Effect } from "effect"
 import { recoveryRoutes } from "./RecoveryRoutes.ts"
+import { subscriptionRoutes } from "./SubscriptionRoutes.ts"
 
 /** All routes below `/api`. A new group of routes is a file with a table, and a line here. */
-export const managementRoutes = [...recoveryRoutes]
+export const managementRoutes = [...subscriptionRoutes, ...recoveryRoutes]
 
 /** The services behind the routes, which the actors provide. */
 export type ManagementServices = Effect.Services<ReturnType<typeof managementRoutes[number]["handle"]>>

@@ -52,7 +52,9 @@ const resume = (sql: SqlClient.SqlClient) =>
     const now = yield* Clock.currentTimeMillis
     const [resumed] = yield* run(retryConflicts(sql.unsafe<ResumedSubscription>(
       `with resumed as (
-        update subscriptions set state = 1, on_trial = false, failing_since = null, failing_announced = 0
+        update subscriptions set state = 1, on_trial = false,
+          failing_since = case when failing_since is not null then ${instant("$2::float8")} end,
+          failing_announced = case when failing_since is not null then 1 else 0 end
         where id = $1::int8 and state in (1, 2) returning id, resource_id
       ), bounced as (
         delete from bounces where subscription_id in (select id from resumed)

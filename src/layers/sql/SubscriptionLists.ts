@@ -8,7 +8,7 @@ import { profileOf, type ProfileRow, profileSelect, resourceTables } from "./Res
 import type { Box } from "./SecretBox.ts"
 import { subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
 import { type Likeness, searchesParts, searchSql } from "./SubscriptionSearch.ts"
-import { column } from "./Values.ts"
+import { column, millis } from "./Values.ts"
 
 type ListSearch = Pick<ListQuery, "accountId" | "search">
 
@@ -100,6 +100,8 @@ interface ListedRow extends SubscriptionRow, ProfileRow, BounceRow {
   /** Null without counts. */
   readonly waiting: number | null
   readonly dropped: number
+  readonly next_try: number | null
+  readonly last_success: number | null
 }
 
 /**
@@ -115,9 +117,16 @@ ${counted ? "left join bounces b on b.subscription_id = u.id" : ""} order by u.i
 
 const counts = `, ${bounceColumns("b")},
   (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
-  (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped`
+  (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped,
+  (select ${millis("d.due_at")} from deliveries d where d.subscription_id = u.id and d.state = 0 and u.state = 1
+    order by d.sequence limit 1) as next_try,
+  (select ${
+  millis("max(l.tried_at)")
+} from delivery_log l where l.subscription_id = u.id and l.code between 200 and 299)
+    as last_success`
 
-const noCounts = ", null::int4 as bounces, null::float8 as waiting"
+const noCounts =
+  ", null::int4 as bounces, null::float8 as waiting, null::float8 as next_try, null::float8 as last_success"
 
 const listedOf = (box: Box) => (row: ListedRow): SubscriptionItem => {
   const { dropped, waiting } = row
@@ -126,6 +135,8 @@ const listedOf = (box: Box) => (row: ListedRow): SubscriptionItem => {
     subscription: subscriptionOf(box)(row),
     resource: profileOf(row.resource, row),
     ...(waiting !== null && { deliveries: { waiting, dropped } }),
+    ...(row.next_try !== null && { nextTryAt: row.next_try }),
+    ...(row.last_success !== null && { lastSuccessAt: row.last_success }),
     ...(bounces !== undefined && { bounces })
   }
 }

@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
+import type { ExpiredSubscription, NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import { retries } from "#domain/delivery/Retry.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriodSeconds } from "#domain/poll/Resource.ts"
@@ -168,13 +168,14 @@ export const removeExpired = (sql: SqlClient.SqlClient) =>
   Effect.fn("SubscriptionStore.removeExpired")(function*(limit: number) {
     const now = yield* Clock.currentTimeMillis
     return yield* run(sql.withTransaction(Effect.gen(function*() {
-      const ended = yield* sql.unsafe<{ id: number; resourceId: number; partition: number }>(
+      const ended = yield* sql.unsafe<ExpiredSubscription>(
         `with ended as (
           delete from subscriptions where id = any(array(
             select id from subscriptions where lease_until <= ${instant("$1::float8")} order by id limit $2::int4
-          )) and lease_until <= ${instant("$1::float8")} returning id, resource_id
+          )) and lease_until <= ${instant("$1::float8")} returning id, account_id, resource_id, topic, endpoint
         )
-        select e.id::float8 as id, e.resource_id::float8 as "resourceId", r.partition from ended e join resources r on r.id = e.resource_id`,
+        select e.id::float8 as id, e.account_id as "accountId", e.resource_id::float8 as "resourceId", e.topic, e.endpoint, r.partition
+        from ended e join resources r on r.id = e.resource_id`,
         [now, limit]
       )
       if (ended.length > 0) {

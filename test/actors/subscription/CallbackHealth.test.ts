@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Resource from "#actors/resource/Resource.ts"
 import { type PartitionActors, PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Topic from "#domain/Topic.ts"
 import { feed, headers, hook, lines } from "#test/support/HubCalls.ts"
@@ -54,6 +55,11 @@ const stored = Effect.fnUntraced(function*(name: string) {
   return item ?? assert.fail(`no subscription of ${name}`)
 })
 
+/** All events with their times, epoch ms. */
+const events = EventLog.use((log) =>
+  Effect.map(log.readAfter(1, 0, 100), (all) => all.map(({ at, event }) => [at, event] as const))
+)
+
 /** Times of the lines of a log, in seconds after the first one. */
 const timesOf = (log: ReadonlyArray<string>): ReadonlyArray<number> => {
   const times = log.map((line) => Number.parseFloat(line))
@@ -102,6 +108,14 @@ describe("a callback that fails for long", () => {
       answer.status = 200
       yield* TestClock.adjust("12 hours")
       assert.strictEqual((yield* stored("bad")).subscription.failing, undefined)
+      const { subscription: { id } } = yield* stored("bad")
+      const named = { accountId: 1, subscriptionId: id, topic: feed, endpoint: hook("bad"), failingSince: 61_000 }
+      const failed = { code: 500, message: "The callback answered 500." }
+      assert.deepStrictEqual(yield* events, [
+        [3_661_000, { type: "subscription.failing", ...named, ...failed, hours: 1 }],
+        [86_461_000, { type: "subscription.failing", ...named, ...failed, hours: 24 }],
+        [61_000 + 123_690_000, { type: "subscription.recovered", ...named }]
+      ])
     }).pipe(Effect.provide(layer)))
 
   it.effect("drops a notification after three days, and probes with the next one 12 h later", () =>
@@ -129,6 +143,11 @@ describe("a callback that fails for long", () => {
       yield* publish(world, "b", "a")
       yield* TestClock.adjust("2 hours")
       assert.strictEqual((yield* stored("bad")).subscription.state, "paused")
+      assert.deepStrictEqual((yield* events).map(([at, event]) => [at, event.type]), [
+        [3_661_000, "subscription.failing"],
+        [86_461_000, "subscription.failing"],
+        [61_000 + 5 * 86_400_000, "subscription.paused"]
+      ])
       assert.strictEqual((yield* stored("good")).subscription.state, "active")
       const posts = lines(web, "post bad").length
       yield* publish(world, "c", "b", "a")

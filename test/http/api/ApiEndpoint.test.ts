@@ -52,7 +52,14 @@ describe("subscribe", () => {
       })
       const answer = yield* api(
         "/",
-        form({ ...subscribing, "hub.secret": "s", format: "JSON", "hub.verify": "sync", "hub.verify_token": "t" })
+        form({
+          ...subscribing,
+          "hub.secret": "s",
+          format: "JSON",
+          "hub.verify": "sync",
+          "hub.verify_token": "t",
+          "hub.retry": "SHORT"
+        })
       )
       assert.strictEqual(answer.status, 204)
       assert.strictEqual(answer.body, "")
@@ -63,6 +70,7 @@ describe("subscribe", () => {
         callback: "http://b/",
         format: "json",
         secret: "s",
+        retry: "short",
         verify: "sync",
         verifyToken: "t",
         face: "api",

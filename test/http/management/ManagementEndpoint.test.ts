@@ -1,10 +1,28 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Recovery } from "#actors/operations/Recovery.ts"
+import { type ControlRequest, SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
 import { refuseThrottled } from "#domain/Refusal.ts"
-import { basic, makeApi, makeManagementApi } from "#test/support/Api.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import { basic, makeApi, makeManagementApi, management } from "#test/support/Api.ts"
 
-const empty = Layer.mock(Recovery, { undelivered: () => Effect.succeed({ items: [] }) })
+/** The services of the management API with this recovery. */
+const withRecovery = (recovery: Partial<Recovery["Service"]>) => Layer.merge(management, Layer.mock(Recovery, recovery))
+
+const empty = withRecovery({ undelivered: () => Effect.succeed({ items: [] }) })
+
+const subscription: Subscription = {
+  id: 7,
+  accountId: 1,
+  resourceId: 1,
+  topic: "http://a.example/",
+  channel: "webhook",
+  endpoint: "http://b.example/",
+  host: "b.example",
+  face: "api",
+  state: "active",
+  createdAt: 0
+}
 
 const get = { headers: basic() }
 
@@ -180,7 +198,7 @@ describe("ManagementEndpoint", () => {
 
   it.effect("tells the seconds to wait", () =>
     Effect.gen(function*() {
-      const busy = Layer.mock(Recovery, { undelivered: () => Effect.fail(refuseThrottled("Too many.", 2.5)) })
+      const busy = withRecovery({ undelivered: () => Effect.fail(refuseThrottled("Too many.", 2.5)) })
       const answer = yield* (yield* makeManagementApi(busy))("GET", "/api/undelivered")
       assert.deepStrictEqual([answer.status, answer.headers.get("retry-after")], [429, "3"])
       assert.deepStrictEqual(answer.json, { error: { code: "too_many_requests", message: "Too many." } })
@@ -188,9 +206,29 @@ describe("ManagementEndpoint", () => {
 
   it.effect("hides an unexpected failure", () =>
     Effect.gen(function*() {
-      const broken = Layer.mock(Recovery, { undelivered: () => Effect.die(new Error("a secret")) })
+      const broken = withRecovery({ undelivered: () => Effect.die(new Error("a secret")) })
       const answer = yield* (yield* makeManagementApi(broken))("GET", "/api/undelivered")
       assert.deepStrictEqual([answer.status, answer.json.error.code], [500, "internal"])
       assert.notInclude(answer.body, "secret")
+    }))
+
+  it.effect("pauses and resumes a subscription by its id, or by topic and callback", () =>
+    Effect.gen(function*() {
+      const seen: Array<object> = []
+      const answer = (state: "active" | "paused") => ({ caller: _, ...name }: ControlRequest) =>
+        Effect.sync(() => {
+          seen.push(name)
+          return { ...subscription, state }
+        })
+      const control = Layer.mock(SubscriptionControl, { pause: answer("paused"), resume: answer("active") })
+      const api = yield* makeManagementApi(Layer.merge(management, control))
+      const paused = yield* api("POST", "/api/pause", { subscription: 7 })
+      assert.deepStrictEqual([paused.status, paused.json], [200, { subscription: 7, state: "paused" }])
+      const name = { topic: "http://a.example/", callback: "http://b.example/" }
+      const resumed = yield* api("POST", "/api/resume", name)
+      assert.deepStrictEqual([resumed.status, resumed.json], [200, { subscription: 7, state: "active" }])
+      assert.deepStrictEqual(seen, [{ subscription: 7 }, name])
+      const wrong = yield* api("POST", "/api/resume", { subscription: "x" })
+      assert.deepStrictEqual([wrong.status, wrong.json.error.code], [422, "invalid_parameter"])
     }))
 })

@@ -1,0 +1,23 @@
+import { Context, type Effect } from "effect"
+import type { Caller } from "#domain/Account.ts"
+import type { Refusal } from "#domain/Refusal.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import type { SubscriptionName } from "./FindSubscription.ts"
+
+export interface ControlRequest extends SubscriptionName {
+  readonly caller: Caller
+}
+
+/**
+ * Pause and resume of the caller's subscriptions. Both return the subscription as it is afterwards, and may be repeated.
+ *
+ *   active ── pause, or a callback that fails for 5 days ──► paused: notifications are recorded as dropped, and nothing is sent
+ *      ▲                                                        │
+ *      └──────────── resume, or subscribed again ───────────────┘
+ */
+export class SubscriptionControl extends Context.Service<SubscriptionControl, {
+  /** Pauses a webhook. */
+  readonly pause: (request: ControlRequest) => Effect.Effect<Subscription, Refusal>
+  /** Resumes a webhook or JID: its waiting notifications are tried at once. A recovery sends the dropped ones. */
+  readonly resume: (request: ControlRequest) => Effect.Effect<Subscription, Refusal>
+}>()("windhover/actors/operations/SubscriptionControl") {}
