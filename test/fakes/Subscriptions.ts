@@ -1,4 +1,5 @@
 import { Effect, Option } from "effect"
+import { timeOfPosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import { anonymous } from "#domain/Account.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { type NewSubscription, type SubscriptionItem, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -147,7 +148,9 @@ const listed = (
   const queued = [...queue.values()]
   const dropped = queued.filter((row) => row.dropped).length
   const next = subscription.state === "active" ? queued.find((row) => !row.dropped) : undefined
-  const successes = [...log.values()].flatMap(({ code, triedAt }) => code >= 200 && code < 300 ? [triedAt] : [])
+  const successes = [...log.values()].flatMap(({ outcome, position }) =>
+    outcome === "delivered" ? [timeOfPosition(position)] : []
+  )
   return {
     subscription,
     resource: resourceProfileOf(resourceOf(state, subscription.resourceId)),

@@ -1,6 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
@@ -34,6 +35,7 @@ const countsOf = (accountId: number) =>
 export const subscriptionHealthSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("SubscriptionHealth", () => {
     failing(it)
+    showing(it)
     pausing(it)
   })
 }
@@ -88,6 +90,30 @@ const failing = (it: Vitest.MethodsNonLive<Stores>) => {
         [0, 50_000, 40_000],
         [0, 1_000, undefined]
       ])
+    }))
+}
+
+const showing = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("shows the next attempt and the last success in a counted list", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const log = yield* DeliveryLog
+      const { account, resource, subscription } = yield* newSubscription()
+      const times = Effect.map(
+        SubscriptionStore.use((store) => store.list({ accountId: account.id, page: 1, byPage: 1, counted: true })),
+        ({ items: [item] }) => [item?.nextTryAt, item?.lastSuccessAt]
+      )
+      assert.deepStrictEqual(yield* times, [undefined, undefined])
+      for (const id of ["a", "b"]) yield* at(1_700_000_000_000)(record(found(resource, [entry(id)])))
+      const [a, b] = (yield* backlog(subscription.id)).deliveries
+      yield* at(1_700_000_001_000)(log.recordDelivery(a ?? assert.fail(), { code: 204, message: "", latency: 1 }))
+      yield* at(1_700_000_001_000)(log.flush)
+      yield* outbox.confirm(a?.id ?? 0)
+      yield* outbox.flush
+      yield* outbox.postpone(b ?? assert.fail(), 1_700_000_009_000, { code: 500, message: "", reason: "server-error" })
+      assert.deepStrictEqual(yield* times, [1_700_000_009_000, 1_700_000_001_000])
+      yield* SubscriptionHealth.use((health) => health.pause(subscription.id))
+      assert.deepStrictEqual(yield* times, [undefined, 1_700_000_001_000])
     }))
 }
 

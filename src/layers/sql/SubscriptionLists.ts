@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ListQuery, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
+import { firstSuccessSlot, timeOfPosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import { matchAll, type Search } from "#domain/Search.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
 import { run } from "./Query.ts"
@@ -101,7 +102,8 @@ interface ListedRow extends SubscriptionRow, ProfileRow, BounceRow {
   readonly waiting: number | null
   readonly dropped: number
   readonly next_try: number | null
-  readonly last_success: number | null
+  /** Position in the log. */
+  readonly last_success: string | null
 }
 
 /**
@@ -120,13 +122,10 @@ const counts = `, ${bounceColumns("b")},
   (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped,
   (select ${millis("d.due_at")} from deliveries d where d.subscription_id = u.id and d.state = 0 and u.state = 1
     order by d.sequence limit 1) as next_try,
-  (select ${
-  millis("max(l.tried_at)")
-} from delivery_log l where l.subscription_id = u.id and l.code between 200 and 299)
-    as last_success`
+  (select max(l.id)::text from delivery_log l where l.subscription_id = u.id and l.slot >= ${firstSuccessSlot}) as last_success`
 
 const noCounts =
-  ", null::int4 as bounces, null::float8 as waiting, null::float8 as next_try, null::float8 as last_success"
+  ", null::int4 as bounces, null::float8 as waiting, null::float8 as next_try, null::text as last_success"
 
 const listedOf = (box: Box) => (row: ListedRow): SubscriptionItem => {
   const { dropped, waiting } = row
@@ -136,7 +135,7 @@ const listedOf = (box: Box) => (row: ListedRow): SubscriptionItem => {
     resource: profileOf(row.resource, row),
     ...(waiting !== null && { deliveries: { waiting, dropped } }),
     ...(row.next_try !== null && { nextTryAt: row.next_try }),
-    ...(row.last_success !== null && { lastSuccessAt: row.last_success }),
+    ...(row.last_success !== null && { lastSuccessAt: timeOfPosition(BigInt(row.last_success)) }),
     ...(bounces !== undefined && { bounces })
   }
 }
