@@ -205,7 +205,6 @@ const measureLateness = (hosts: ReadonlyArray<SimulatedHost>) =>
         Layer.mock(BounceStore, {}),
         Layer.mock(SubscriptionStore, {}),
         Layer.mock(SubscriptionHealth, {}),
-        Layer.mock(EventLog, {}),
         Layer.mock(Deliverer, {}),
         Layer.mock(DeliveryLog, {}),
         Layer.mock(EntryStore, {}),

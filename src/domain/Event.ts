@@ -1,6 +1,5 @@
 import { Schema, SchemaGetter } from "effect"
 import { toSingleLine } from "./ControlCharacters.ts"
-import type { Subscription } from "./Subscription.ts"
 
 /** Version of the list of events and of their fields. A new field keeps the version; a changed or removed one raises the version. */
 export const eventVersion = 1
@@ -105,7 +104,12 @@ const boundText = (text: string): string => toSingleLine(text).slice(0, maxTextL
 
 /** The fields of an event that name its subscription. */
 export const subscriptionFieldsOf = (
-  { accountId, endpoint, id, topic }: Pick<Subscription, "accountId" | "endpoint" | "id" | "topic">
+  { accountId, endpoint, id, topic }: {
+    readonly accountId: number
+    readonly endpoint: string
+    readonly id: number
+    readonly topic: string
+  }
 ) => ({ accountId, subscriptionId: id, topic, endpoint })
 
 /** An event in a log. */
