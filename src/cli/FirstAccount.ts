@@ -1,6 +1,8 @@
 import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
+import { fstatSync, mkdirSync, writeFileSync } from "node:fs"
 import { isIPv6 } from "node:net"
+import { resolve } from "node:path"
 import { tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -65,14 +67,37 @@ const localUrl = Effect.gen(function*() {
  */
 export const layer = Layer.effectDiscard(Effect.gen(function*() {
   const account = yield* ensureAccount
-  if (account !== undefined) yield* Console.log(renderWelcome(account, yield* localUrl))
+  if (account !== undefined) yield* tell(account, yield* localUrl)
 }))
+
+/** Prints the secrets, or writes them to a file when the journal of systemd reads the output: many may read a journal, for long. */
+const tell = Effect.fnUntraced(function*(account: FirstAccount, url: string) {
+  const text = renderWelcome(account, url)
+  if (!writesToJournal()) return yield* Console.log(text)
+  const { dataDir } = yield* Settings
+  const file = resolve(dataDir, "first-account.txt")
+  yield* Effect.sync(() => {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    writeFileSync(file, text, { mode: 0o600 })
+  })
+  yield* Console.log(
+    `The first account was created. Its secrets are in ${file}; move them to a safe place, and delete the file.`
+  )
+})
+
+/** Whether standard output is the stream of the journal, which systemd names as `DEVICE:INODE`. */
+const writesToJournal = (): boolean => {
+  const stream = process.env["JOURNAL_STREAM"]
+  if (stream === undefined) return false
+  const { dev, ino } = fstatSync(1)
+  return stream === `${dev}:${ino}`
+}
 
 /** Creates the first account before the first start of the service, and prints its secrets. Returns false when an account exists. */
 export const create = Effect.gen(function*() {
   const account = yield* ensureAccount
   const { host, port } = yield* Settings
-  if (account !== undefined) yield* Console.log(renderWelcome(account, makeLocalUrl(host, port)))
+  if (account !== undefined) yield* tell(account, makeLocalUrl(host, port))
   return account !== undefined
 })
 

@@ -232,6 +232,10 @@ export const settingsTable = {
     defaultText: "only this machine may",
     isSecret: true
   }),
+  accessLog: Setting.make("WINDHOVER_ACCESS_LOG", Setting.parseFlag, {
+    meaning: "Log each request: client, method, path without its query, status and time.",
+    defaultValue: false
+  }),
   logFormat: Setting.make("WINDHOVER_LOG_FORMAT", Setting.parseOneOf("logfmt", "json"), {
     meaning: "logfmt or json: one line per record on standard error.",
     defaultValue: "logfmt"

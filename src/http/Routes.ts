@@ -16,6 +16,7 @@ import { StreamRegistry } from "#http/stream/StreamRegistry.ts"
 import * as StreamRegistryLayer from "#http/stream/StreamRegistryLayer.ts"
 import { hubCallbackPath, makeHubCallbackEndpoint } from "#http/websub/HubCallbackEndpoint.ts"
 import { makeWebSubEndpoint } from "#http/websub/WebSubEndpoint.ts"
+import { logRequests } from "./AccessLog.ts"
 import * as AuthenticationLayer from "./AuthenticationLayer.ts"
 import { makeDocumentation } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
@@ -45,7 +46,7 @@ const withOneSlash = (request: Request) =>
   request.url.startsWith("//") ? request.modify({ url: request.url.replace(/^\/+/, "/") }) : request
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const { hubOpen, metricsPort, trustedProxies, xmppComponent } = yield* Settings
+  const { accessLog, hubOpen, metricsPort, trustedProxies, xmppComponent } = yield* Settings
   const api = yield* makeApiEndpoint(yield* makeStreamEndpoint)
   for (const path of apiPaths) {
     yield* router.add("*", path, api("api"))
@@ -71,6 +72,7 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
   if (metricsPort === undefined) yield* router.add("*", metricsPath, yield* makeMetricsEndpoint)
+  if (accessLog) yield* router.addGlobalMiddleware(logRequests)
   yield* router.addGlobalMiddleware(renderFailures)
   if (trustedProxies.length > 0) {
     const networks = trustedProxies.map(IpNetwork.fromStringUnsafe)

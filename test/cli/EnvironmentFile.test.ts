@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseEnv } from "node:util"
@@ -82,4 +82,27 @@ describe("a command without a database", () => {
       )
       assert.match(windhover(["account", "list"], settings).stdout, /^admin /m)
     }), 120_000)
+
+  it.effect(
+    "writes the secrets of the first account to a file when the journal reads the output",
+    () =>
+      Effect.gen(function*() {
+        const directory = yield* temporary
+        const output = openSync(join(directory, "journal"), "w+")
+        const { dev, ino } = fstatSync(output)
+        const dataDir = join(directory, "data")
+        const { status } = spawnSync(bin, ["init"], {
+          env: { ...withSettings({ WINDHOVER_DATA_DIR: dataDir }), JOURNAL_STREAM: `${dev}:${ino}` },
+          stdio: ["ignore", output, "ignore"],
+          timeout: 60_000
+        })
+        const printed = readFileSync(join(directory, "journal"), "utf8")
+        const secrets = readFileSync(join(dataDir, "first-account.txt"), "utf8")
+        const token = /token +(\S+)/.exec(secrets)?.[1] ?? ""
+        assert.deepStrictEqual([status, token.length > 16, printed.includes(token)], [0, true, false])
+        assert.include(printed, `Its secrets are in ${join(dataDir, "first-account.txt")}`)
+        assert.strictEqual(statSync(join(dataDir, "first-account.txt")).mode & 0o777, 0o600)
+      }),
+    120_000
+  )
 })

@@ -3,6 +3,7 @@ import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
 import { Listeners } from "#actors/stream/Listeners.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
+import { logsDetails } from "#actors/runtime/DetailedLog.ts"
 import { observe, pollLateness } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
@@ -67,6 +68,7 @@ export const layer = Layer.effect(
       languages: yield* LanguageDetector,
       notifyListeners: (yield* Listeners).notify,
       hasPornRank: settings.pornRank,
+      logsPolls: yield* logsDetails,
       readingMemory: (yield* DocumentMemory).reading,
       diskRoom: yield* DiskRoom,
       bounds,

@@ -56,6 +56,8 @@ export interface PollServices {
   readonly languages: typeof LanguageDetector["Service"]
   readonly notifyListeners: Listeners["Service"]["notify"]
   readonly hasPornRank: boolean
+  /** Logs each poll at the level `debug`. A call of a disabled log would cost each poll. */
+  readonly logsPolls: boolean
   /** Memory of the copies of large documents. */
   readonly readingMemory: MemoryBudget
   readonly diskRoom: { readonly forStrangers: () => boolean }
@@ -257,6 +259,29 @@ export const applyResult = (
 ): Effect.Effect<void> => {
   if (state.isRebasing) result = rebase(state, result)
   state.entryCount = countEntries(result)
+  if (services.logsPolls) return Effect.andThen(logPoll(result), applyUnlogged(services, state, result, context))
+  return applyUnlogged(services, state, result, context)
+}
+
+const logPoll = (result: PollResult): Effect.Effect<void> => {
+  const { code, failures, host, http, id, nextFetch } = stateAfter(result)
+  return Effect.logDebug("A resource was polled.").pipe(Effect.annotateLogs({
+    resource: id,
+    host,
+    code: code ?? 0,
+    status: http ?? "",
+    failures,
+    entries: countEntries(result),
+    next: new Date(nextFetch).toISOString()
+  }))
+}
+
+const applyUnlogged = (
+  services: PollServices,
+  state: State,
+  result: PollResult,
+  context: PartitionContext
+): Effect.Effect<void> => {
   if (result._tag === "Changed") {
     const publishing = publishEvents(services, state.resource, result.change.state)
     const recorded = record(services, state, result.change, context)

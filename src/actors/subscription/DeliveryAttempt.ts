@@ -6,13 +6,14 @@ import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EventLog } from "#domain/ports/EventLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { logsDetails } from "#actors/runtime/DetailedLog.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { makeCallbackHealth } from "./CallbackHealth.ts"
 import type { DeliveryRetrySteps } from "./DeliveryRetry.ts"
 import { makeDeliveryTrial } from "./DeliveryTrial.ts"
 import { close, forget, release, removeOlder, restartWaits } from "./DeliveryWindow.ts"
 import { endSubscription } from "./EndSubscription.ts"
-import { type Failure, type Sender, Senders } from "./Senders.ts"
+import { type Failure, type Outcome, type Sender, Senders } from "./Senders.ts"
 import type { State, SubscriptionContext } from "./Subscription.ts"
 
 /** Interval between two looks at a channel without a sender, in ms. */
@@ -31,6 +32,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
   const health = yield* makeCallbackHealth
   const reportAllowance = yield* makeReportAllowance
   const handleFailure = yield* makeHandleFailure(retry)
+  const logsDeliveries = yield* logsDetails
 
   const end = Effect.fnUntraced(function*(
     { subscription, window }: State,
@@ -52,6 +54,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
     if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
       state.lastAttemptAt = yield* Clock.currentTimeMillis
     }
+    if (logsDeliveries) yield* logAttempt(state, delivery, outcome)
     switch (outcome.verdict) {
       case "delivered":
         state.hungNotifications = 0
@@ -84,6 +87,20 @@ const makeReportAllowance = Effect.map(
       ? Effect.void
       : events.publish({ type: "account.out_of_allowance", accountId, credits: firstDebt })
 )
+/** Without the callback itself, whose query may hold a secret. */
+const logAttempt = (
+  { subscription: { channel, host, id } }: State,
+  { attempt, sequence }: Delivery,
+  outcome: Outcome
+) =>
+  Effect.logDebug("A delivery was tried.").pipe(Effect.annotateLogs({
+    subscription: id,
+    channel,
+    host,
+    sequence,
+    attempt: attempt + 1,
+    outcome: outcome.verdict
+  }))
 
 /** Pause of a callback after its first hung notification, in ms. */
 const firstPauseMs = 15_000
