@@ -27,6 +27,7 @@ import * as LanguageDetectorCld3 from "#layers/LanguageDetectorCld3.ts"
 import * as ProcessMetrics from "#layers/ProcessMetrics.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as EncryptionKeys from "#layers/sql/EncryptionKeys.ts"
+import * as StrangersDiskSql from "#layers/sql/StrangersDiskSql.ts"
 import * as StoresSql from "#layers/sql/StoresSql.ts"
 import * as FeedReaderWorker from "#layers/workers/FeedReaderWorker.ts"
 import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
@@ -101,7 +102,7 @@ export const provideServer = <A, E, R, A2, E2, R2>(service: Layer.Layer<A, E, R>
     Layer.provide(HttpServerNode.layerSettings),
     Layer.provideMerge(HttpServerNode.layer),
     Layer.provideMerge(layerStores),
-    Layer.provide(DiskRoomStatfs.layer),
+    Layer.provide(StrangersDiskSql.layer.pipe(Layer.provide(DiskRoomStatfs.layer))),
     Layer.provide(Version.layer)
   )
 

@@ -175,6 +175,12 @@ export const settingsTable = {
       "Free disk of the embedded database in MiB, below which the open hub accepts no subscription and polls only resources of accounts.",
     defaultValue: 1024
   }),
+  /** Undefined = a tenth of the disk of the embedded database, at most 10 GiB; 10 GiB on a server. */
+  strangersMegabytes: Setting.makeOptional("WINDHOVER_STRANGERS_MB", Setting.parseInteger(64, 100_000_000), {
+    meaning:
+      "Bytes stored for all resources without a subscription of an account, in MiB. Beyond, the open hub accepts no subscription, and does not poll these resources until old content is deleted.",
+    defaultText: "a tenth of the disk of the embedded database, at most 10240; 10240 on a PostgreSQL server"
+  }),
   keepUnwatchedDays: Setting.make("WINDHOVER_KEEP_UNWATCHED", Setting.parseInteger(1, 3650), {
     meaning: "Days for which a resource stays stored after its last subscription has ended.",
     defaultValue: 7

@@ -1,30 +1,22 @@
-import { Context, Effect, Layer } from "effect"
+import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { parseBody, parseForm } from "./BodyFormats.ts"
-import { type BodyLimits, readBytes } from "./BodyReader.ts"
+import { type BodyLimits, growTo, readBytes } from "./BodyReader.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { type HttpRejection, malformed, tooLarge, unsupportedBody } from "./HttpRejection.ts"
-import { MemoryBudget, type Reservation } from "./MemoryBudget.ts"
+import type { MemoryBudget, MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 import { merge, type Parameters } from "./Parameters.ts"
 
 /** Maximum bytes of a request's body. */
 export const maxBodyBytes = 1024 * 1024
-
-/** Maximum bytes of the bodies of running requests: 16 of the largest bodies per address, 64 in total. */
-const memoryLimits = { maxPerKey: 16 * maxBodyBytes, maxTotal: 64 * maxBodyBytes }
 
 /** Bytes that a body reserves, however short it is. */
 const minReservationBytes = 1024
 
 /** Maximum bytes of a small body. Windhover reserves its whole Content-Length at once and reads it in one piece, because this is cheaper. */
 const maxSmallBodyBytes = 16 * 1024
-
-/** Memory budget of request bodies, shared by the API and the open hub. */
-export class BodyMemory extends Context.Service<BodyMemory, MemoryBudget>()("windhover/http/RequestBody/BodyMemory") {
-  static readonly layer = Layer.sync(BodyMemory, () => new MemoryBudget(memoryLimits))
-}
 
 /**
  * Runs `use` with the parameters of query and body. The body may be a form, JSON or multipart, whatever the method: some clients
@@ -59,12 +51,10 @@ export const withBody = <A, E>(
   use: (bytes: ArrayBuffer) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | Refusal | HttpRejection> =>
   Effect.acquireUseRelease(
-    Effect.suspend(() => {
-      const reservation = budget.reserve(clientAddress(request), minReservationBytes)
-      return reservation === undefined ? Effect.fail(outOfMemory) : Effect.succeed(reservation)
-    }),
+    // A body arrives before its credentials are known, so that it has the share of strangers.
+    Effect.sync(() => budget.reserve(clientAddress(request), true)),
     (reservation) => Effect.flatMap(readUncompressed(request, reservation), use),
-    (reservation) => Effect.sync(reservation.release)
+    (reservation) => Effect.sync(() => reservation.release())
   )
 
 const hasBody = ({ headers, method }: HttpServerRequest): boolean =>
@@ -77,7 +67,7 @@ const queryOf = (url: string): string => {
   return url.slice(start + 1, end < 0 ? undefined : end)
 }
 
-const readUncompressed = (request: HttpServerRequest, reservation: Reservation) => {
+const readUncompressed = (request: HttpServerRequest, reservation: MemoryReservation) => {
   const encoding = request.headers["content-encoding"]
   return encoding === undefined || encoding.toLowerCase() === "identity"
     ? readBody(request, reservation)
@@ -89,14 +79,14 @@ const parsePairs = (bytes: ArrayBuffer, { headers }: HttpServerRequest) =>
 
 const readBody = (
   request: HttpServerRequest,
-  reservation: Reservation
+  reservation: MemoryReservation
 ): Effect.Effect<ArrayBuffer, Refusal | HttpRejection> => {
   const { "content-length": announced, "transfer-encoding": chunked } = request.headers
   const length = chunked === undefined ? Number(announced ?? 0) : Infinity
   if (length > maxSmallBodyBytes) return Effect.map(readBytes(request, reservation, limits), ({ buffer }) => buffer)
-  return reservation.grow(length)
-    ? Effect.mapError(request.arrayBuffer, () => limits.incomplete)
-    : Effect.fail(outOfMemory)
+  const body = Effect.mapError(request.arrayBuffer, () => limits.incomplete)
+  const bytes = Math.max(length, minReservationBytes)
+  return reservation.tryGrow(bytes) ? body : Effect.andThen(growTo(reservation, bytes, outOfMemory), body)
 }
 
 const outOfMemory = refuseUnavailable("Too many large requests are under way. Please try again.", 5)

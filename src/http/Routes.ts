@@ -22,7 +22,6 @@ import { makeDocumentation } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
 import { makeMetricsEndpoint, metricsPath } from "./MetricsEndpoint.ts"
 import * as Reply from "./Reply.ts"
-import { BodyMemory } from "./RequestBody.ts"
 import { makeXmppLoginCheck } from "./XmppLoginCheck.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -113,7 +112,7 @@ const internalError = Reply.text(500, "Internal error; the log of Windhover has 
 
 /** All routes of the HTTP server. */
 export const layer = routes.pipe(
-  Layer.provide([AuthenticationLayer.layer, BodyMemory.layer, StreamRegistryLayer.layer])
+  Layer.provide([AuthenticationLayer.layer, StreamRegistryLayer.layer])
 )
 
 /** Ends the streams at shutdown, because the server waits for open responses. */

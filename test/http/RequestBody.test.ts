@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpRejection } from "#http/HttpRejection.ts"
 import { maxBodyBytes, withParameters } from "#http/RequestBody.ts"
-import { MemoryBudget } from "#http/MemoryBudget.ts"
+import { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 
-const budget = new MemoryBudget({ maxPerKey: maxBodyBytes + 1024, maxTotal: maxBodyBytes + 1024 })
+const budget = new MemoryBudget({ maxBytes: maxBodyBytes + 1024 })
 const read = (request: HttpServerRequest.HttpServerRequest) => withParameters(budget, request, Effect.succeed)
 
 const sent = (body: RequestInit["body"], type: string | undefined, query = "") => {

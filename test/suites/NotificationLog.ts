@@ -40,6 +40,21 @@ const reading = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.strictEqual(yield* headOf(resource.id), 3)
     }))
 
+  it.effect("ends a read after four MiB, and says so", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const value = "x".repeat(1_500_000)
+      for (const id of ["a", "b", "c", "d"]) {
+        yield* record(found(resource, [entry(id, { summary: { value, type: "text" } })]))
+      }
+      const document = { contentType: "text/plain", body: new Uint8Array(5_000_000) }
+      yield* record({ ...unchanged({ ...resource, signature: 2n }), announce: { _tag: "Document", document } })
+      assert.deepStrictEqual(yield* told(resource.id), ["1:a", "2:b", "3:c"])
+      assert.deepStrictEqual((yield* after(resource.id, 0)).map(({ isCut }) => isCut), [undefined, undefined, true])
+      assert.deepStrictEqual(yield* told(resource.id, 3), ["4:d", "5:Document"])
+      assert.deepStrictEqual((yield* after(resource.id, 4)).map(({ isCut }) => isCut), [true])
+    }))
+
   it.effect("gives notifications as subscriptions get them, those of documents and failures too", () =>
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()

@@ -1,6 +1,6 @@
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { Effect, Option } from "effect"
-import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -14,9 +14,6 @@ import { Partitions } from "#actors/cluster/Partitions.ts"
 /** Fragments of one page that a ping of the page reaches; the others find the news at their next poll. */
 const maxFragments = 200
 
-/** Bytes of all waiting documents that publishers have sent with their pings. */
-const maxWaitingBytes = 64 * 1024 * 1024
-
 /** Calls to owners that run at once for one request. */
 const concurrency = 8
 
@@ -26,7 +23,7 @@ export const makePublish = Effect.gen(function*() {
   const recordPing = yield* makeRecordPing
   const notifyOwner = yield* makeNotifyOwner
   const partitions = yield* Partitions
-  const waiting = new KeyedCounter({ maxTotal: maxWaitingBytes })
+  const { exchanges } = yield* DocumentMemory
 
   /** Writes all rows, and returns the calls to the owners. */
   const recordPings = Effect.fnUntraced(function*(topics: ReadonlyArray<string>, options: PublishOptions) {
@@ -43,8 +40,9 @@ export const makePublish = Effect.gen(function*() {
   return Effect.fn("Hub.publish")((topics: ReadonlyArray<string>, options: PublishOptions = {}) =>
     Effect.uninterruptibleMask((restore) => {
       const bytes = options.content?.body.length ?? 0
-      if (!waiting.tryAdd(undefined, bytes)) return tooMuchContent
-      const release = Effect.sync(() => void waiting.remove(undefined, bytes))
+      const reservation = exchanges.reserve("fat pings")
+      const release = Effect.sync(() => reservation.release())
+      if (!reservation.tryGrow(bytes)) return Effect.andThen(release, tooMuchContent)
       return restore(recordPings(topics, options)).pipe(
         Effect.onError(() => release),
         Effect.map((calls) => Effect.all(calls, { concurrency, discard: true })),

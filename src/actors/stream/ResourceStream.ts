@@ -86,7 +86,7 @@ const readStream = Effect.fnUntraced(function*(feed: NotificationFeed, stream: R
         if (++served % listenersPerYield === 0) yield* Effect.yieldNow
       }
     }
-    if (page.length === pageSize) stream.hasMore = true
+    if (page.length === pageSize || page.at(-1)?.isCut === true) stream.hasMore = true
   }
   stream.reading = false // in one step with the last check: a later assignment would miss a wake-up
 })

@@ -2,11 +2,16 @@ import { Context, type Effect } from "effect"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import type { StoreError } from "./StoreError.ts"
 
+/** Bytes after which a read ends: a listener may be behind by hundreds of large documents. */
+export const maxReadBytes = 4 * 1024 * 1024
+
 /** A notification with its sequence in the resource. */
 export interface NumberedNotification {
   /** 1, 2, 3 … of the resource, without gaps. */
   readonly sequence: number
   readonly notification: Notification
+  /** The read ended here because of its bytes. Further notifications may follow. */
+  readonly isCut?: true
 }
 
 /**
@@ -19,7 +24,10 @@ export interface NumberedNotification {
 export class NotificationLog extends Context.Service<NotificationLog, {
   /** Sequence of the last notification of each resource, index by index; 0 without one. */
   readonly heads: (resourceIds: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<number>, StoreError>
-  /** Notifications behind `sequence`, oldest first, at most `limit`. Equal reads within some milliseconds share one query. */
+  /**
+   * Notifications behind `sequence`, oldest first: at most `limit`, and none after `maxReadBytes`. Equal reads within some milliseconds share
+   * one query.
+   */
   readonly readAfter: (
     resourceId: number,
     sequence: number,

@@ -1,18 +1,21 @@
+import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import { hubUrlOf } from "#domain/delivery/Delivery.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { badParameter, type Refusal, refuse, Unauthenticated } from "#domain/Refusal.ts"
+import { badParameter, type Refusal, refuse, refuseUnavailable, Unauthenticated } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication, requireRight } from "#http/Authentication.ts"
 import { rejectCrossSite } from "#http/CrossSite.ts"
 import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
 import { isJsonpName, maxJsonpNameLength } from "#http/Json.ts"
 import type { Parameters } from "#http/Parameters.ts"
+import { growTo } from "#http/BodyReader.ts"
 import * as Reply from "#http/Reply.ts"
-import { BodyMemory, withParameters } from "#http/RequestBody.ts"
+import { withParameters } from "#http/RequestBody.ts"
 import { AcceptedContents } from "./FatPing.ts"
 import type { ApiCall, Operation, ServiceInfo } from "./Operation.ts"
 import { operations } from "./Operations.ts"
@@ -32,7 +35,7 @@ type StreamHandler = (
 export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler) {
   const hub = yield* Hub
   const authentication = yield* Authentication
-  const budget = yield* BodyMemory
+  const { exchanges } = yield* DocumentMemory
   const settings = yield* Settings
   const service: ServiceInfo = { ...settings, hub: hubUrlOf(settings), acceptedContents: new AcceptedContents() }
 
@@ -57,9 +60,24 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     const canStream = operation.streamParameters !== undefined
     const streamed = canStream ? yield* stream(request, call) : undefined
     if (streamed !== undefined) return streamed
-    if (path === "api") return yield* operation.run(hub, call)
+    if (path === "api") return yield* inMemory(request, caller.account.id, yield* operation.run(hub, call))
     return yield* canStream ? missingWait : notStreamable(word)
   })
+
+  /** Gives a large response its room until the client has it, or has gone. */
+  const inMemory = Effect.fnUntraced(
+    function*(request: HttpServerRequest, accountId: number, response: HttpServerResponse) {
+      const bytes = "contentLength" in response.body ? response.body.contentLength ?? 0 : 0
+      if (bytes < largeResponseBytes) return response
+      const reservation = exchanges.reserve(`account ${accountId}`)
+      const release = () => reservation.release()
+      yield* Effect.onError(growTo(reservation, bytes, tooManyLargeResponses), () => Effect.sync(release))
+      const connection = toServerResponse(request)
+      if (connection.closed) release()
+      else connection.once("close", release)
+      return response
+    }
+  )
 
   const respond = Effect.fnUntraced(function*(
     request: HttpServerRequest,
@@ -74,12 +92,20 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
   const handle = Effect.fnUntraced(function*(request: HttpServerRequest, path: ApiPath) {
     const method = yield* readMethod(request)
     if (method === "OPTIONS") return Reply.preflight
-    return yield* withParameters(budget, request, (parameters) => respond(request, method, parameters, path))
+    return yield* withParameters(exchanges, request, (parameters) => respond(request, method, parameters, path))
   })
 
   return (path: ApiPath) => (request: HttpServerRequest): Effect.Effect<HttpServerResponse> =>
     Reply.catchErrors(handle(request, path))
 })
+
+/** Smaller responses leave before they add up. */
+const largeResponseBytes = 1024 * 1024
+
+const tooManyLargeResponses = refuseUnavailable(
+  "Too many large responses are under way. Please try again, or ask for fewer entries (count, by_page).",
+  5
+)
 
 const listModes = (changesState: boolean): ReadonlyArray<string> =>
   Object.entries(operations).filter(([, operation]) => operation.changesState === changesState).map(([mode]) => mode)

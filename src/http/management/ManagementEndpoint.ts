@@ -1,13 +1,14 @@
 import { Cause, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication, requireRight } from "#http/Authentication.ts"
 import { rejectCrossSite } from "#http/CrossSite.ts"
 import { type HttpRejection, methodNotAllowed, unsupportedBody } from "#http/HttpRejection.ts"
-import { BodyMemory, readQueryParameters, withBody } from "#http/RequestBody.ts"
+import { readQueryParameters, withBody } from "#http/RequestBody.ts"
 import * as JsonReply from "./JsonReply.ts"
 import type { ManagementRoute } from "./ManagementRoute.ts"
 import { managementRoutes, type ManagementServices } from "./ManagementRoutes.ts"
@@ -18,7 +19,7 @@ type Route = ManagementRoute<ManagementServices>
 /** Handles the paths below `/api`. Every failure becomes a JSON response. */
 export const makeManagementEndpoint = Effect.gen(function*() {
   const authentication = yield* Authentication
-  const budget = yield* BodyMemory
+  const { exchanges: budget } = yield* DocumentMemory
   const { baseUrl } = yield* Settings
   const services = yield* Effect.context<ManagementServices>()
   const routesByPath = Map.groupBy<string, Route>(managementRoutes, ({ path }) => path)

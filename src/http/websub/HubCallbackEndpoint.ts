@@ -8,7 +8,8 @@ import { type Refusal, refuseThrottled } from "#domain/Refusal.ts"
 import { siteOf } from "#domain/Topic.ts"
 import { clientAddress } from "#http/ClientAddress.ts"
 import { type HttpRejection, malformed } from "#http/HttpRejection.ts"
-import type { Reservation } from "#http/MemoryBudget.ts"
+import type { MemoryReservation } from "#domain/collections/MemoryBudget.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { type RateLimit, RateLimiter } from "#domain/limits/RateLimiter.ts"
 import * as Reply from "#http/Reply.ts"
 import { isSignature } from "#http/Signatures.ts"
@@ -47,7 +48,7 @@ export const makeHubCallbackEndpoint = Effect.gen(function*() {
   const hub = yield* Hub
   const lookUp = makeLookUp()
   const pushRate = new RateLimiter(pushLimit, { maxKeys, maxDebtMs: 0 })
-  const pushes = new PushLimits()
+  const pushes = new PushLimits((yield* DocumentMemory).exchanges)
 
   const verify = Effect.fnUntraced(function*(request: HttpServerRequest, callback: string, query: string) {
     const parameters = new URLSearchParams(query)
@@ -66,11 +67,11 @@ export const makeHubCallbackEndpoint = Effect.gen(function*() {
     if (waitMs > 0) return yield* tooManyDocuments(waitMs)
     return yield* Effect.acquireUseRelease(
       Effect.suspend(() => {
-        const reservation = pushes.reserve(callback, siteOf(new URL(receiver.hub).hostname))
-        return reservation === undefined ? Effect.fail(tooManyPushes) : Effect.succeed(reservation)
+        const room = pushes.reserve(callback, siteOf(new URL(receiver.hub).hostname))
+        return room === undefined ? Effect.fail(tooManyPushes) : Effect.succeed(room)
       }),
-      (reservation) => pushDocument(hub, request, receiver, reservation),
-      (reservation) => Effect.sync(reservation.release)
+      ({ reservation }) => pushDocument(hub, request, receiver, reservation),
+      ({ release }) => Effect.sync(release)
     )
   })
 
@@ -110,7 +111,7 @@ const pushDocument = Effect.fnUntraced(function*(
   hub: Hub["Service"],
   request: HttpServerRequest,
   receiver: PushReceiver,
-  reservation: Reservation
+  reservation: MemoryReservation
 ) {
   const signature = request.headers["x-hub-signature-256"] ?? request.headers["x-hub-signature"] ?? ""
   if (signature === "") return yield* unsignedDocument

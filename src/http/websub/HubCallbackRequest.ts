@@ -5,7 +5,7 @@ import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import type { HubIntent } from "#domain/websub/HubSubscription.ts"
 import { type BodyLimits, readBytes } from "#http/BodyReader.ts"
 import { type HttpRejection, malformed, tooLarge, tooSlow, unsupportedBody } from "#http/HttpRejection.ts"
-import type { Reservation } from "#http/MemoryBudget.ts"
+import type { MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 
 /** Maximum bytes of a pushed document. The store accepts no larger document. */
 const maxDocumentBytes = 8 * 1024 * 1024
@@ -27,7 +27,7 @@ export const parseIntent = (parameters: URLSearchParams): HubIntent | undefined 
 /** Reads the document that a hub pushes. */
 export const readDocument = (
   request: HttpServerRequest,
-  reservation: Reservation
+  reservation: MemoryReservation
 ): Effect.Effect<PushedDocument, Refusal | HttpRejection> => {
   const { headers } = request
   const encoding = headers["content-encoding"]?.toLowerCase() ?? "identity"

@@ -3,6 +3,7 @@ import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { rawClientAddress } from "#http/ClientAddress.ts"
@@ -11,7 +12,7 @@ import { readPublishedTopics, readSecret, readVerification } from "#http/HubPara
 import type { Parameters } from "#http/Parameters.ts"
 import { retrySchema } from "#http/ParameterSchemas.ts"
 import * as Reply from "#http/Reply.ts"
-import { BodyMemory, withParameters } from "#http/RequestBody.ts"
+import { withParameters } from "#http/RequestBody.ts"
 import { makePingThrottle } from "./PingThrottle.ts"
 import { hubParameters, leaseSecondsSchema, maxHubSecretLength, signatureSchema } from "./WebSubParameters.ts"
 
@@ -32,7 +33,7 @@ const about =
  */
 export const makeWebSubEndpoint = Effect.gen(function*() {
   const hub = yield* Hub
-  const budget = yield* BodyMemory
+  const { exchanges } = yield* DocumentMemory
   const ping = yield* makePingThrottle(hub.publish)
   const operations = {
     subscribe: (parameters, request) => subscribe(hub, parameters, rawClientAddress(request)),
@@ -49,7 +50,7 @@ export const makeWebSubEndpoint = Effect.gen(function*() {
   const handle = Effect.fn("WebSubEndpoint.handle")(function*(request: HttpServerRequest) {
     const method = yield* readMethod(request)
     if (method === "OPTIONS") return Reply.preflight
-    return yield* withParameters(budget, request, (parameters) => respond(method, parameters, request))
+    return yield* withParameters(exchanges, request, (parameters) => respond(method, parameters, request))
   })
 
   return (request: HttpServerRequest): Effect.Effect<HttpServerResponse> => Reply.catchErrors(handle(request))

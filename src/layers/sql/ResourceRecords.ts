@@ -2,6 +2,7 @@ import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { hashString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
+import { DiskRoom } from "#domain/ports/DiskRoom.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { batched } from "./Batched.ts"
 import { bodiesOf, checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
@@ -24,6 +25,7 @@ import { toDeliveries } from "./WrittenDeliveries.ts"
 /** Records changed polls, up to 64 in one statement, and returns their deliveries. */
 export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const { count, trim } = yield* makeResourceBytes(sql)
+  const { countStrangers } = yield* DiskRoom
   const recordBatch = batched<PreparedWrite, ReadonlyArray<Delivery>>({
     spacingMs: 100,
     maxInputs: 64,
@@ -32,6 +34,9 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
       for (const round of roundsOf(writes)) {
         const recorded = yield* recordRound(sql, round)
         round.forEach((write, i) => deliveries.set(write, recorded[i] ?? []))
+        for (const { bytes, write: { state } } of round) {
+          if (state.strangersOnly === true && bytes > 0) countStrangers?.(state.partition, bytes)
+        }
       }
       for (const id of count(writes.map(({ bytes, write }) => ({ id: write.state.id, bytes })))) {
         yield* Effect.catch(

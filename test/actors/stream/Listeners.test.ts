@@ -22,6 +22,8 @@ class Log extends Context.Service<Log, {
   /** The first ones are kept no longer. */
   readonly forget: (resourceId: number, count: number) => void
   readonly queries: Array<string>
+  /** Notifications that fit into the bytes of one read. */
+  maxPerRead: number
   latency: number
   failure: "Unavailable" | "Defect" | undefined
 }>()("windhover/test/Listeners/Log") {}
@@ -40,6 +42,7 @@ const layerLog = Layer.effectContext(Effect.sync(() => {
     },
     forget: (resourceId, count) => void kept.get(resourceId)?.splice(0, count),
     queries: [],
+    maxPerRead: Infinity,
     latency: 0,
     failure: undefined
   }
@@ -58,7 +61,9 @@ const layerLog = Layer.effectContext(Effect.sync(() => {
       readAfter: (id, sequence, limit) =>
         answered(
           `after ${id} ${sequence}`,
-          () => (kept.get(id) ?? []).filter((one) => one.sequence > sequence).slice(0, limit)
+          () =>
+            (kept.get(id) ?? []).filter((one) => one.sequence > sequence).slice(0, Math.min(limit, log.maxPerRead))
+              .map((one, at) => at + 1 === log.maxPerRead ? { ...one, isCut: true as const } : one)
         )
     })
   )
@@ -96,6 +101,20 @@ const expected = (resourceId: number, from: number, until: number) =>
   Array.from({ length: until - from + 1 }, (_, i) => `${resourceId}:${from + i}`)
 
 describe("Listeners", () => {
+  it.effect("read on after a read that ended by its bytes", () =>
+    Effect.gen(function*() {
+      const { listen, notify } = yield* Listeners
+      const log = yield* Log
+      log.maxPerRead = 2
+      const { heard, listener } = makeListener({ 1: 0 })
+      yield* listen(listener)
+      yield* settle
+      for (let i = 0; i < 7; i++) log.write(1)
+      yield* notify(1)
+      yield* settle
+      assert.deepStrictEqual(heard, expected(1, 1, 7))
+    }).pipe(Effect.provide(layer())))
+
   it.effect("get new notifications behind their cursors at once and in order", () =>
     Effect.gen(function*() {
       const { listen, notify } = yield* Listeners

@@ -1,32 +1,30 @@
 import { assert, describe, it } from "@effect/vitest"
+import { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 import { PushLimits } from "#http/websub/PushLimits.ts"
-
-const megabyte = 1024 * 1024
 
 describe("PushLimits", () => {
   it("allows two documents per callback and sixteen per site", () => {
-    const limits = new PushLimits()
-    const reservations = Array.from({ length: 40 }, (_, i) => limits.reserve(`callback ${i >> 2}`, "a.example"))
+    const limits = new PushLimits(new MemoryBudget())
+    const rooms = Array.from({ length: 40 }, (_, i) => limits.reserve(`callback ${i >> 2}`, "a.example"))
     assert.deepStrictEqual(
-      reservations.map((reservation) => reservation !== undefined),
+      rooms.map((room) => room !== undefined),
       Array.from({ length: 40 }, (_, i) => i < 32 && i % 4 < 2)
     )
     assert.isDefined(limits.reserve("another", "b.example"))
     assert.isUndefined(limits.reserve("another", "a.example"))
-    reservations[0]?.release()
+    rooms[0]?.release()
     assert.isDefined(limits.reserve("another", "a.example"))
   })
 
-  it("limits the received bytes of all sites together", () => {
-    const limits = new PushLimits()
-    const reservations = Array.from({ length: 32 }, (_, i) => limits.reserve(`callback ${i}`, `site ${i >> 3}`))
-    for (const reservation of reservations) assert.isTrue(reservation?.grow(8 * megabyte))
-    assert.isUndefined(limits.reserve("another", "b.example"))
-    for (const reservation of reservations) reservation?.release()
-    const ofOneSite = Array.from({ length: 16 }, (_, i) => limits.reserve(`callback ${i}`, "a.example"))
-    assert.strictEqual(ofOneSite.filter((reservation) => reservation?.grow(8 * megabyte)).length, 16)
-    const all = limits.reserve("another", "b.example")
-    assert.strictEqual(all?.grow(128 * megabyte), true)
-    assert.strictEqual(all?.grow(1), false)
+  it("counts the bytes of all sites in the share of strangers", () => {
+    const memory = new MemoryBudget({ maxBytes: 100, maxBytesOfStrangers: 50 })
+    const limits = new PushLimits(memory)
+    const [one, two] = [limits.reserve("1", "a.example"), limits.reserve("2", "b.example")]
+    assert.isTrue(one?.reservation.tryGrow(50))
+    assert.isFalse(two?.reservation.tryGrow(1))
+    one?.release()
+    assert.isTrue(two?.reservation.tryGrow(50))
+    two?.release()
+    assert.strictEqual(memory.bytes, 0)
   })
 })

@@ -133,6 +133,13 @@ const resources = [
   `create unique index entries_hash on entries (resource_id, hash)`,
   `create index entries_newest on entries (resource_id, coalesce(published, first_seen), seq)`,
 
+  // Bytes stored for resources without a subscription of an account. Deletions are subtracted by the next count.
+  `create table strangers_bytes (
+    partition smallint primary key,
+    bytes double precision not null,
+    counted_at timestamptz                      -- null: never
+  )`,
+
   // Pauses that hosts asked for, by the partition that received the answer. See HostPauses.
   `create table host_pauses (
     partition smallint not null,
