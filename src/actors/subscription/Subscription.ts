@@ -43,8 +43,8 @@ export interface State {
   trial?: Trial["sent"]
   /** End of the last attempt, epoch ms; undefined before the first one. */
   lastAttemptAt?: number
-  /** The first delivery has a large document, so that the actor reads it when it has a slot to send it. */
-  isLarge?: boolean
+  /** Bytes of the large document of the first delivery, which the actor reads when it has a slot to send it. */
+  largeBytes?: number | undefined
   /** The next attempt of the first delivery, which is not in memory while it waits. */
   nextAttempt?: PlannedDelivery | undefined
   /** End of an outage, epoch ms, until the outbox records this time: all waits then begin anew at the end of the outage. */

@@ -1,12 +1,14 @@
 import { Clock, Effect, Layer, Option } from "effect"
-import { isAfterOutage } from "#domain/delivery/Delivery.ts"
+import { documentBytes, isAfterOutage } from "#domain/delivery/Delivery.ts"
 import { scheduleOf } from "#domain/delivery/Retry.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
+import { withRoom } from "#actors/limits/MemoryRoom.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { checkSpacingMs } from "#actors/runtime/ShardLease.ts"
 import { failingMsOf, makeCallbackHealth } from "./CallbackHealth.ts"
@@ -18,6 +20,9 @@ import { isLarge, type Message, type State, SubscriptionBehavior, type Subscript
 
 /** Large documents in memory at once, over all subscriptions of the runner. */
 const maxLargeDocuments = 32
+
+/** Copies of a large document while it is sent: as read from the outbox, and as rendered. */
+const copiesInDelivery = 2
 
 /** Result of a step whose next step follows at once. */
 const continueNow = Symbol("go on")
@@ -32,6 +37,7 @@ export const layer = Layer.effect(
     const trial = yield* makeDeliveryTrial
     const step = yield* makeStep(retry)
     // An overdue delivery keeps its document in memory.
+    const { exchanges } = yield* DocumentMemory
     const largeSlots = yield* DeliveryLimiter.make({ maxDeliveries: maxLargeDocuments, maxPerHost: 4, maxOverdue: 8 })
 
     const loadState = Effect.fnUntraced(function*(self: Self<State, Message>) {
@@ -52,15 +58,15 @@ export const layer = Layer.effect(
     })
 
     /** Reads a large document when it has a slot, and releases the document with the slot: thousands may wait for a hanging callback. */
-    const stepInSlot = (self: Self<State, Message>, state: State, context: SubscriptionContext) =>
-      largeSlots.run(
-        state.subscription.host,
-        state.largeCallback,
-        Effect.suspend(() => {
-          state.isLarge = false
-          return Effect.tap(step(self, state, context, true), () => Effect.sync(() => release(state.window)))
-        })
-      )
+    const stepInSlot = (self: Self<State, Message>, state: State, context: SubscriptionContext, bytes: number) => {
+      const { face, host } = state.subscription
+      const stepOnce = Effect.suspend(() => {
+        state.largeBytes = undefined
+        return Effect.tap(step(self, state, context, true), () => Effect.sync(() => release(state.window)))
+      })
+      const need = { key: host, bytes: copiesInDelivery * bytes, isForStrangers: face === "hub" }
+      return largeSlots.run(host, state.largeCallback, withRoom(exchanges, need, stepOnce))
+    }
 
     const run = Effect.fnUntraced(function*(self: Self<State, Message>, context: SubscriptionContext) {
       while (true) {
@@ -76,9 +82,10 @@ export const layer = Layer.effect(
         const now = yield* Clock.currentTimeMillis
         const until = waitForAttempt(retry, state, now) ?? waitForPause(state, now)
         if (until !== undefined) return yield* health.announce(state, until, now)
-        const next = state.isLarge === true
-          ? yield* stepInSlot(self, state, context)
-          : yield* step(self, state, context)
+        const { largeBytes } = state
+        const next = largeBytes === undefined
+          ? yield* step(self, state, context)
+          : yield* stepInSlot(self, state, context, largeBytes)
         if (next !== continueNow) return next
       }
     })
@@ -109,7 +116,7 @@ const makeStep = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
       if (self.draining()) return undefined
       if (!context.lease.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), continueNow)
       if (isLarge(first) && !hasSlot) {
-        state.isLarge = true
+        state.largeBytes = documentBytes(first.notification)
         release(window)
         return continueNow
       }
