@@ -4,9 +4,11 @@ import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
 import { type Sender, Senders } from "#actors/subscription/Senders.ts"
 import { join, type Message } from "#actors/subscription/Subscription.ts"
+import { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 import { hashBytes } from "#domain/Fingerprint.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -415,6 +417,36 @@ describe("a subscription", () => {
         [1, ...Array.from({ length: 200 }, (_, i) => i + 1)]
       )
     }).pipe(Effect.provide(layer)))
+
+  it.effect("reads a large document only with room in memory, and returns the room", () => {
+    const names = Array.from({ length: 8 }, (_, i) => `s${i}`)
+    const exchanges = new MemoryBudget({ maxBytes: 1_200_000 })
+    const memory = Layer.succeed(DocumentMemory, {
+      fetches: new MemoryBudget(),
+      reading: new MemoryBudget(),
+      exchanges
+    })
+    return Effect.gen(function*() {
+      const web = yield* started
+      const serve = (size: number, letter: string) => web.serve(feed, () => Effect.succeed(pageOf(letter.repeat(size))))
+      serve(1, "x")
+      for (const name of names) yield* subscribe(name)
+      for (const name of names) {
+        web.answer(hook(name), (_, attempt) => attempt === 0 ? hangs(_, attempt) : Effect.succeed(200))
+      }
+      yield* TestClock.adjust("1 second")
+      serve(300_000, "y")
+      yield* Hub.use((hub) => hub.publish([feed]))
+      yield* TestClock.adjust("2 seconds")
+      // Two of 600,000 bytes, and the first one that waits.
+      assert.deepStrictEqual([lines(web, "post").length, exchanges.bytes], [3, 1_800_000])
+      yield* TestClock.adjust("5 minutes")
+      for (const name of names) {
+        assert.strictEqual(web.parcels.filter(({ callback }) => callback === hook(name)).length, 2, name)
+      }
+      assert.strictEqual(exchanges.bytes, 0)
+    }).pipe(Effect.provide(Layer.provide(layer, memory)))
+  })
 
   it.effect("reads a large document only with one of the 32 permits for large documents", () => {
     const names = Array.from({ length: 40 }, (_, i) => `s${i}`)
