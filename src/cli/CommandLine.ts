@@ -17,6 +17,7 @@ const loaders = {
   unsubscribe: async () => (await import("./Subscriptions.ts")).unsubscribe,
   list: async () => (await import("./Subscriptions.ts")).list,
   tail: async () => (await import("./Tail.ts")).tail,
+  forward: async () => (await import("./Forward.ts")).forward,
   pings: async () => (await import("./Activity.ts")).pings,
   deliveries: async () => (await import("./Activity.ts")).deliveries,
   hubs: async () => (await import("./Activity.ts")).hubs,

@@ -13,7 +13,7 @@ export interface BodyRoom {
  * Each read byte takes room until `release` gives the room back.
  */
 export const readBody = async (
-  request: Request,
+  request: Pick<Request, "body" | "bodyUsed" | "headers">,
   maxBytes: number,
   room: BodyRoom
 ): Promise<{ readonly body: Uint8Array<ArrayBuffer>; readonly release: () => void }> => {

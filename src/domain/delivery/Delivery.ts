@@ -135,10 +135,18 @@ const entriesOf = (news: News, status: Status): ReadonlyArray<Entry> | undefined
 
 const encoder = new TextEncoder()
 
+/** The fields of a subscription that its requests show or need. */
+export type Addressee = Pick<Subscription, "endpoint" | "face" | "secret" | "signature" | "topic">
+
+/** The fields of a delivery that its requests show. */
+export type Numbered =
+  & Pick<Delivery, "attempt" | "credits" | "isPart" | "sequence" | "subscriptionId">
+  & { readonly notification: Pick<Notification, "id"> }
+
 /** The request of one attempt. Deliveries of the hub face have no account, and so no credits header. */
 export const parcel = (
-  subscription: Subscription,
-  delivery: Delivery,
+  subscription: Addressee,
+  delivery: Numbered,
   rendered: Rendered,
   sender: SenderIdentity,
   now: number
@@ -164,7 +172,7 @@ export const parcel = (
   ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
 })
 
-const notificationIdOf = ({ isPart, notification, sequence, subscriptionId }: Delivery): string =>
+const notificationIdOf = ({ isPart, notification, sequence, subscriptionId }: Numbered): string =>
   formatNotificationId({ notificationId: notification.id, subscriptionId, sequence, isPart: isPart === true })
 
 /**

@@ -117,6 +117,7 @@ describe("the packed @windhover/receiver", () => {
       assert.strictEqual(yield* compile(inNode, ["node"]), "")
       assert.sameMembers([...examples.keys()], [
         "express.mjs",
+        "gaps.mjs",
         "hono.mjs",
         "next.mjs",
         "node.mjs",
