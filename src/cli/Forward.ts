@@ -51,7 +51,8 @@ const toParcel = (forwarding: Forwarding, state: ForwardState, sequence: number,
     { face: "hub", endpoint: target, topic, ...(secret === undefined ? {} : { secret }) },
     { attempt, credits: 0, sequence, subscriptionId: state.subscription, notification: { id: sequence } },
     { contentType: contentTypes[format], body: Buffer.from(body) },
-    senderOf(forwarding)
+    senderOf(forwarding),
+    0 // only a rotation of secrets depends on the time
   )
 }
 

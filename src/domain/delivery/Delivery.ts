@@ -136,7 +136,10 @@ const entriesOf = (news: News, status: Status): ReadonlyArray<Entry> | undefined
 const encoder = new TextEncoder()
 
 /** The fields of a subscription that its requests show or need. */
-export type Addressee = Pick<Subscription, "endpoint" | "face" | "secret" | "signature" | "topic">
+export type Addressee = Pick<
+  Subscription,
+  "endpoint" | "face" | "headers" | "previousSecret" | "previousSecretUntil" | "secret" | "signature" | "topic"
+>
 
 /** The fields of a delivery that its requests show. */
 export type Numbered =
