@@ -9,11 +9,8 @@ export const make = (state: State): Outbox["Service"] =>
   Outbox.of({
     backlog: (subscriptionId, count, bytes = Infinity) =>
       operation(state, () => backlog(state, subscriptionId, { count, bytes })),
-    confirm: (deliveryId) =>
-      Effect.sync(() => {
-        subscriberOf(state, deliveryId)?.queue.delete(deliveryId)
-        state.queueOf.delete(deliveryId)
-      }),
+    confirm: (deliveryId) => Effect.sync(() => confirm(state, deliveryId)),
+    confirmPart: (deliveryId) => operation(state, () => confirm(state, deliveryId)),
     postpone: (delivery, dueAt, attempt) =>
       operation(state, (triedAt) =>
         fail(state, { ...delivery, attempt: delivery.attempt + 1, dueAt }, attempt, triedAt, dueAt)),
@@ -52,6 +49,11 @@ export const make = (state: State): Outbox["Service"] =>
     }),
     flush: operation(state, () => {})
   })
+
+const confirm = (state: State, deliveryId: number): void => {
+  subscriberOf(state, deliveryId)?.queue.delete(deliveryId)
+  state.queueOf.delete(deliveryId)
+}
 
 const waiting = (queue: ReadonlyMap<number, Queued>) =>
   [...queue.values()].flatMap(({ delivery, dropped }) => dropped ? [] : [delivery])
@@ -112,7 +114,10 @@ const split = (state: State, tried: Delivery, lastAttempt: AttemptResult, triedA
     a.delivery.sequence - b.delivery.sequence
   )
   subscriber.queue.clear()
-  for (const queued of all) subscriber.queue.set(queued.delivery.id, queued)
+  for (const queued of all) {
+    subscriber.queue.set(queued.delivery.id, queued)
+    subscriber.history.set(queued.delivery.sequence, queued.delivery)
+  }
   subscriber.nextSequence++
   state.queueOf.set(older.id, older.subscriptionId)
   logFailure(state, subscriber, triedAt, {

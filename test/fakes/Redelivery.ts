@@ -1,7 +1,11 @@
+import { countFitting, documentBytes } from "#domain/delivery/Delivery.ts"
+import type { Delivery } from "#domain/delivery/Notification.ts"
 import {
+  type NotificationName,
   type Recovered,
   type RecoveryStart,
   Redelivery,
+  type Resent,
   type UndeliveredNotification,
   type UndeliveredQuery
 } from "#domain/ports/Redelivery.ts"
@@ -11,8 +15,71 @@ export const make = (state: State): Redelivery["Service"] =>
   Redelivery.of({
     undelivered: (query) => operation(state, () => undelivered(state, query)),
     recover: (subscriptionId, since, limit) =>
-      operation(state, (now) => recover(state, subscriptionId, since, limit, now))
+      operation(state, (now) => recover(state, subscriptionId, since, limit, now)),
+    readAfter: (subscriptionId, after, limits) => operation(state, () => readAfter(state, subscriptionId, after, limits)),
+    resend: (subscriptionId, names) => operation(state, (now) => resend(state, subscriptionId, names, now))
   })
+
+/** Stored notifications of a subscriber in order of sequence. */
+const stored = ({ history, queue }: Subscriber): ReadonlyArray<Delivery> => {
+  const all = new Map(history)
+  for (const { delivery } of queue.values()) all.set(delivery.sequence, delivery)
+  return [...all.values()].toSorted((a, b) => a.sequence - b.sequence)
+}
+
+const bytesOf = ({ notification }: Delivery): number =>
+  notification.news._tag === "Entries"
+    ? notification.news.entries.reduce((sum, entry) => sum + JSON.stringify(entry).length, documentBytes(notification))
+    : documentBytes(notification)
+
+const readAfter = (
+  state: State,
+  subscriptionId: number,
+  after: number,
+  limits: { readonly count: number; readonly bytes: number }
+) => {
+  const subscriber = state.subscriptions.get(subscriptionId)
+  if (subscriber === undefined) return { items: [], hasMore: false, lastSequence: 0 }
+  const all = stored(subscriber).filter(({ sequence }) => sequence > after)
+  const first = all.slice(0, countFitting(all.map(bytesOf), limits))
+  return {
+    items: first.map(({ isPart, notification, sequence }) => ({ sequence, isPart: isPart === true, notification })),
+    hasMore: all.length > first.length,
+    lastSequence: subscriber.nextSequence - 1
+  }
+}
+
+const resend = (
+  state: State,
+  subscriptionId: number,
+  names: ReadonlyArray<NotificationName>,
+  now: number
+): Resent | undefined => {
+  const subscriber = state.subscriptions.get(subscriptionId)
+  if (subscriber === undefined) return undefined
+  const { partition, queue } = subscriber
+  const found = names.map(({ notificationId, sequence }) =>
+    stored(subscriber).find((one) =>
+      (sequence ?? one.sequence) === one.sequence && (notificationId ?? one.notification.id) === one.notification.id &&
+      (sequence !== undefined || one.isPart !== true)
+    )
+  )
+  const wanted = new Map(found.flatMap((one) => one === undefined ? [] : [[one.sequence, one] as const]))
+  for (const { id, requestedWait: _, ...delivery } of wanted.values()) {
+    const queued = queue.get(id)
+    const waitsSince = queued?.dropped === false ? delivery.waitsSince : now
+    queue.set(id, { ...queued, dropped: false, delivery: { ...delivery, id, attempt: 0, dueAt: now, waitsSince } })
+    state.queueOf.set(id, subscriptionId)
+  }
+  const sorted = [...queue].toSorted(([, a], [, b]) => a.delivery.sequence - b.delivery.sequence)
+  queue.clear()
+  for (const [id, queued] of sorted) queue.set(id, queued)
+  return {
+    partition,
+    sequences: [...wanted.keys()].toSorted((a, b) => a - b),
+    missing: names.filter((_, i) => found[i] === undefined)
+  }
+}
 
 const recover = (
   state: State,

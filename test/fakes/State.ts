@@ -91,6 +91,8 @@ export interface Subscriber {
   nextSequence: number
   /** Its part of the outbox, in order of sequence. */
   readonly queue: Map<number, Queued>
+  /** Numbered notifications and parts by sequence, delivered ones as well. */
+  readonly history: Map<number, Delivery>
   bounces?: BounceHistory | undefined
   /** Of a paused one, epoch ms. */
   trialAt?: number | undefined

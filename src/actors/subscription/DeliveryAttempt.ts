@@ -60,7 +60,8 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
         state.hungNotifications = 0
         if (state.failing !== undefined) yield* health.recordSuccess(state)
         if (state.subscription.trial !== undefined) yield* trial.start(state, delivery)
-        yield* outbox.confirm(delivery.id)
+        if (delivery.isPart === true) yield* whenAvailable(outbox.confirmPart(delivery.id))
+        else yield* outbox.confirm(delivery.id)
         if (outcome.attempt !== undefined) yield* log.recordDelivery(delivery, outcome.attempt)
         state.window.deliveries.shift()
         return undefined

@@ -26,6 +26,8 @@ export class Outbox extends Context.Service<Outbox, {
   readonly backlog: (subscriptionId: number, limit: number, bytes?: number) => Effect.Effect<Backlog, StoreError>
   /** Deletes an accepted delivery in bulk within 50 ms. After a crash in between, it is delivered again. */
   readonly confirm: (deliveryId: number) => Effect.Effect<void>
+  /** Keeps an accepted part as delivered, because its row alone tells its entries. Nearly no delivery is a part. */
+  readonly confirmPart: (deliveryId: number) => Effect.Effect<void, StoreError>
   /** Plans the next attempt of a failed delivery at `dueAt` (epoch ms), with its `requestedWait`; in bulk. */
   readonly postpone: (delivery: Delivery, dueAt: number, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /**

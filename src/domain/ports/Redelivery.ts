@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { AttemptResult } from "#domain/delivery/Notification.ts"
+import type { AttemptResult, Notification } from "#domain/delivery/Notification.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** A notification that its subscriber has not accepted. */
@@ -58,6 +58,39 @@ export interface Recovered {
   readonly isFinished: boolean
 }
 
+/** A notification with the number and the id under which its subscriber gets it. */
+export interface SequencedNotification {
+  readonly sequence: number
+  readonly isPart: boolean
+  /** With the entries of this part, if the notification was split. */
+  readonly notification: Notification
+}
+
+/** Stored notifications of a subscription behind a sequence. A missing sequence is no longer stored. */
+export interface SequencedPage {
+  /** In order of sequence. */
+  readonly items: ReadonlyArray<SequencedNotification>
+  /** True when more stored notifications follow the last item. */
+  readonly hasMore: boolean
+  /** The last sequence of the subscription; 0 before its first notification. */
+  readonly lastSequence: number
+}
+
+/** Names a notification of a subscription by its sequence, or by the parts of its id. The id of a part has both. */
+export interface NotificationName {
+  readonly sequence?: number
+  readonly notificationId?: number
+}
+
+export interface Resent {
+  /** Partition of the subscription's resource. */
+  readonly partition: number
+  /** Sequences that wait to be sent, in order. */
+  readonly sequences: ReadonlyArray<number>
+  /** Named notifications that the subscription did not get, or that are no longer stored. */
+  readonly missing: ReadonlyArray<NotificationName>
+}
+
 /** Notifications that were not accepted, and those that are sent once more. */
 export class Redelivery extends Context.Service<Redelivery, {
   /** Waiting and dropped notifications of an account, in order of subscription and sequence. Reads a bounded number of subscriptions. */
@@ -71,4 +104,21 @@ export class Redelivery extends Context.Service<Redelivery, {
     since: RecoveryStart | undefined,
     limit: number
   ) => Effect.Effect<Recovered | undefined, StoreError>
+  /**
+   * The notifications behind `after`, delivered or not, as long as they are stored. At most `count`, and `bytes` of stored content; the first
+   * one always fits.
+   */
+  readonly readAfter: (
+    subscriptionId: number,
+    after: number,
+    limits: { readonly count: number; readonly bytes: number }
+  ) => Effect.Effect<SequencedPage, StoreError>
+  /**
+   * Lets notifications of a subscription wait again, delivered ones as well, in one transaction. Sequences and ids stay, and no credit is
+   * spent. Undefined for a removed subscription.
+   */
+  readonly resend: (
+    subscriptionId: number,
+    names: ReadonlyArray<NotificationName>
+  ) => Effect.Effect<Resent | undefined, StoreError>
 }>()("windhover/domain/ports/Redelivery") {}

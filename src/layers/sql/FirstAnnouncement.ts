@@ -5,6 +5,7 @@ import type { ResourceState } from "#domain/poll/Resource.ts"
 import { isLive, stateColumns, stateValues } from "./Conditions.ts"
 import { notificationOfWrite, statusToSend } from "./NotificationContent.ts"
 import { retryConflicts, run } from "./Query.ts"
+import { continueRun } from "./SequenceRunColumns.ts"
 import { instant, legalText } from "./Values.ts"
 import { toDeliveries, type WrittenDelivery } from "./WrittenDeliveries.ts"
 
@@ -15,7 +16,7 @@ import { toDeliveries, type WrittenDelivery } from "./WrittenDeliveries.ts"
  */
 const announceSql = `
 with s as (
-  update subscriptions u set next_sequence = u.next_sequence + 1
+  update subscriptions u set next_sequence = u.next_sequence + 1, ${continueRun("null::int8")}
   where u.resource_id = $2::int8 and u.face = 1 and ${isLive("u")}
   returning u.id, u.account_id, u.state, u.next_sequence - 1 as sequence
 ),

@@ -83,7 +83,7 @@ const selectWaitingDeliveries = (sql: SqlClient.SqlClient, subscriptionIds: Read
   ))
 
 /** Each notification once, however many subscriptions wait for it. */
-const selectNotifications = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, ids: ReadonlyArray<number>) {
+export const selectNotifications = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, ids: ReadonlyArray<number>) {
   const rows = yield* run(sql.unsafe<NotificationRow>(
     `select ${notificationSelect} from notifications n where n.id = any($1::int8[])`,
     [column.ids(ids)]
@@ -92,7 +92,10 @@ const selectNotifications = Effect.fnUntraced(function*(sql: SqlClient.SqlClient
 })
 
 /** Entries of split notifications, by delivery. Nearly no delivery is split. */
-const selectParts = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, rows: ReadonlyArray<WaitingRow>) {
+export const selectParts = Effect.fnUntraced(function*(
+  sql: SqlClient.SqlClient,
+  rows: ReadonlyArray<Pick<WaitingRow, "id">>
+) {
   if (rows.length === 0) return new Map<number, ReadonlyArray<Entry>>()
   const parts = yield* run(sql.unsafe<{ id: number; bodies: ReadonlyArray<string> | null }>(
     `select d.id::float8 as id,

@@ -1,8 +1,10 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import { splitRun } from "#domain/delivery/SequenceRuns.ts"
 import { insertFailures, resultOfFailure, storedMessage } from "./DeliveryLogRows.ts"
 import { retryConflicts, run } from "./Query.ts"
+import { type SequenceRunRow, sequenceRunSelect, sequenceRunsOf, sequenceRunValues } from "./SequenceRunColumns.ts"
 import { instant } from "./Values.ts"
 
 /** Splits a waiting delivery in two, see `Outbox.split`. */
@@ -14,8 +16,12 @@ export const splitDelivery = (sql: SqlClient.SqlClient) =>
 const split = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, delivery: Delivery, attempt: AttemptResult) {
   const subscriptionId = BigInt(delivery.subscriptionId)
   const sequence = BigInt(delivery.sequence)
-  const locked = yield* sql.unsafe(takeNumberSql, [subscriptionId, BigInt(delivery.id), sequence])
-  if (locked.length === 0) return
+  const [locked] = yield* sql.unsafe<SequenceRunRow>(takeNumberSql, [subscriptionId, BigInt(delivery.id), sequence])
+  if (locked === undefined) return
+  yield* sql.unsafe(writeRunsSql, [
+    subscriptionId,
+    ...sequenceRunValues(splitRun(sequenceRunsOf(locked), delivery.sequence))
+  ])
   yield* sql.unsafe(logSql, [
     BigInt(delivery.id),
     yield* Clock.currentTimeMillis,
@@ -37,12 +43,15 @@ const split = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, delivery: De
  * an earlier call was lost.
  */
 const takeNumberSql = `
-  update subscriptions set next_sequence = next_sequence + 1
+  update subscriptions u set next_sequence = next_sequence + 1
   where id = $1::int8 and exists (
     select from deliveries d join notifications n on n.id = d.notification_id
     where d.id = $2::int8 and d.sequence = $3::int8 and d.state = 0 and cardinality(coalesce(d.entry_seqs, n.entry_seqs)) > 1
   )
-  returning id`
+  returning ${sequenceRunSelect}`
+
+const writeRunsSql =
+  "update subscriptions set run_start = $2::int8, run_offset = $3::int8, earlier_runs = $4::float8[]::int8[] where id = $1::int8"
 
 /** Waiting and dropped deliveries of the subscription. Each state has an index of its own. */
 const deliveriesWhere = (condition: string) =>

@@ -32,6 +32,7 @@ export const layer = Layer.effect(
     return Outbox.of({
       backlog: (id, count, bytes = Infinity) => readBacklog({ id, count, bytes }),
       confirm,
+      confirmPart: confirmPart(sql),
       postpone: (delivery, dueAt, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt, attempt })),
       drop: (delivery, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt: undefined, attempt })),
       split: splitDelivery(sql),
@@ -71,6 +72,15 @@ const makeConfirm = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, confir
     })
   return { confirm, flush }
 })
+
+/** Time of the row as for a dropped delivery: retention deletes the row a day later. */
+const confirmPart = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Outbox.confirmPart")(function*(deliveryId: number) {
+    yield* run(sql.unsafe(
+      `update deliveries set state = 2, due_at = ${instant("$2::float8")} where id = $1::int8`,
+      [BigInt(deliveryId), yield* Clock.currentTimeMillis]
+    ))
+  })
 
 /** Stores failed attempts in the outbox and in the delivery log. */
 const makeWriteFailure = (sql: SqlClient.SqlClient) =>

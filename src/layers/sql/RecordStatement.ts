@@ -6,6 +6,7 @@ import { isLive, stateColumns, stateValues } from "./Conditions.ts"
 import { bodiesOf, documentOf, statusToSend } from "./NotificationContent.ts"
 import { encodeRows, namesOf, type ParameterColumn, parameterColumn, unnestOf } from "./ParameterRows.ts"
 import { assignmentsOf, columnsOf, stateParameters, valuesOf } from "./ResourceColumns.ts"
+import { continueRun } from "./SequenceRunColumns.ts"
 import { column, instant } from "./Values.ts"
 import type { WrittenDelivery } from "./WrittenDeliveries.ts"
 
@@ -243,7 +244,7 @@ s2 as (
   from q left join n on n.resource_id = q.id where t.resource_id = q.id
 ),
 s as (
-  update subscriptions u set next_sequence = u.next_sequence + 1 from n
+  update subscriptions u set next_sequence = u.next_sequence + 1, ${continueRun("u.next_sequence - n.sequence")} from n
   where u.resource_id = n.resource_id and ${isLive("u")} and (u.face = 0 or n.whole)
   returning u.id, u.account_id, u.state, u.next_sequence - 1 as sequence, n.id as notification_id, n.resource_id
 ),

@@ -2,6 +2,8 @@ import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Recovered, type RecoveryStart, Redelivery } from "#domain/ports/Redelivery.ts"
 import { retryConflicts, run } from "./Query.ts"
+import { resend } from "./Resend.ts"
+import { readAfter } from "./SequencedNotifications.ts"
 import { selectUndelivered } from "./UndeliveredRows.ts"
 import { instant } from "./Values.ts"
 
@@ -10,7 +12,9 @@ export const layer = Layer.effect(
   SqlClient.SqlClient.useSync((sql) =>
     Redelivery.of({
       undelivered: selectUndelivered(sql),
-      recover: recover(sql)
+      recover: recover(sql),
+      readAfter: readAfter(sql),
+      resend: resend(sql)
     })
   )
 )

@@ -10,6 +10,7 @@ import {
 } from "#domain/ports/Replays.ts"
 import { column, instant, legalText } from "./Values.ts"
 import { retryConflicts, run } from "./Query.ts"
+import { continueRun } from "./SequenceRunColumns.ts"
 
 /**
  * Queues one replay in one transaction. The subscription is locked before its account, as in `RecordStatement`.
@@ -18,7 +19,7 @@ import { retryConflicts, run } from "./Query.ts"
  */
 const queueSql = `
 with s as (
-  update subscriptions set next_sequence = next_sequence + 1 where id = $2::int8
+  update subscriptions u set next_sequence = u.next_sequence + 1, ${continueRun("null::int8")} where id = $2::int8
   returning id, account_id, resource_id, next_sequence - 1 as sequence
 ),
 a as (

@@ -170,6 +170,9 @@ const subscriptions = [
     state smallint not null,                    -- 0 pending, 1 active, 2 paused
     lease_until timestamptz,
     next_sequence bigint not null default 1,    -- of its next notification; the transaction that inserts the delivery increments it
+    run_start bigint,                           -- first sequence of its last run, see domain/delivery/SequenceRuns
+    run_offset bigint,                          -- sequence less number of the resource; null: no numbered notification
+    earlier_runs bigint[],                      -- start and offset of each earlier run, bounded
     created_at timestamptz not null,
     signature_method smallint,                  -- 0 sha1, 1 sha256, 2 sha384, 3 sha512; null: both sha1 and sha256
     on_trial boolean not null default false,
@@ -252,7 +255,7 @@ const deliveries = [
     subscription_id bigint not null,
     sequence bigint not null,                   -- 1, 2, 3 … of the subscription
     partition smallint not null,                -- of the subscription's resource
-    state smallint not null default 0,          -- 0 waiting, 1 dropped
+    state smallint not null default 0,          -- 0 waiting, 1 dropped, 2 delivered: a part, whose row alone tells its entries
     attempt smallint not null default 0,        -- failed tries
     requested_wait integer,                     -- ms that the callback asked to wait for the next try
     entry_seqs bigint[],                        -- of a part; null: all entries of the notification
@@ -265,6 +268,7 @@ const deliveries = [
   // Two partial indexes: the first waiting delivery is found without reading a thousand dropped ones.
   `create unique index deliveries_waiting on deliveries (subscription_id, sequence) where state = 0`,
   `create unique index deliveries_dropped on deliveries (subscription_id, sequence) where state = 1`,
+  `create unique index deliveries_delivered on deliveries (subscription_id, sequence) where state = 2`,
   `create index deliveries_stalled on deliveries (due_at) where state = 0`,
   `create index deliveries_expired on deliveries (due_at) where state = 1`,
 
