@@ -16,7 +16,8 @@ export const make = (state: State): Redelivery["Service"] =>
     undelivered: (query) => operation(state, () => undelivered(state, query)),
     recover: (subscriptionId, since, limit) =>
       operation(state, (now) => recover(state, subscriptionId, since, limit, now)),
-    readAfter: (subscriptionId, after, limits) => operation(state, () => readAfter(state, subscriptionId, after, limits)),
+    readAfter: (subscriptionId, after, limits) =>
+      operation(state, () => readAfter(state, subscriptionId, after, limits)),
     resend: (subscriptionId, names) => operation(state, (now) => resend(state, subscriptionId, names, now))
   })
 

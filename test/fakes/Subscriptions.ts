@@ -183,8 +183,14 @@ const subscribe = (state: State, wanted: NewSubscription, now: number) => {
     existing.subscription = subscription
     existing.bounces = undefined
     existing.trial = undefined
-  } else insert(state, { subscription, partition: wanted.partition, nextSequence: 1, queue: new Map(),
-    history: new Map(), log: new Map() })
+  } else {insert(state, {
+      subscription,
+      partition: wanted.partition,
+      nextSequence: 1,
+      queue: new Map(),
+      history: new Map(),
+      log: new Map()
+    })}
   return {
     subscription,
     resource: loaded(state, resourceOf(state, resourceId), now),

@@ -222,7 +222,9 @@ const read = (subscriptionId: number, after: number, limits = { count: 100, byte
 
 const describeItems = (items: ReadonlyArray<SequencedNotification>) =>
   items.map(({ isPart, notification: { news }, sequence }) =>
-    `${sequence}${isPart ? " part" : ""} ${news._tag === "Entries" ? news.entries.map(({ id }) => id).join() : news._tag}`
+    `${sequence}${isPart ? " part" : ""} ${
+      news._tag === "Entries" ? news.entries.map(({ id }) => id).join() : news._tag
+    }`
   )
 
 const reading = (it: Vitest.MethodsNonLive<Stores>) => {
@@ -286,7 +288,9 @@ const reading = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* record(found(resource, [entry("a"), entry("b"), entry("c")]))
       yield* record(found(resource, [entry("e5")]))
       const { deliveries } = yield* outbox.backlog(id, 10)
-      const whole = deliveries.find(({ notification: { news } }) => news._tag === "Entries" && news.entries.length === 3)
+      const whole = deliveries.find(({ notification: { news } }) =>
+        news._tag === "Entries" && news.entries.length === 3
+      )
       if (whole === undefined) return assert.fail()
       yield* outbox.split(whole, failed)
       const waiting = yield* read(id, 0)
@@ -322,7 +326,9 @@ const resending = (it: Vitest.MethodsNonLive<Stores>) => {
       const redelivery = yield* Redelivery
       const { deliveries, resource, subscription: { id } } = yield* queued(4)
       const [first, second, third, fourth] = deliveries
-      if (first === undefined || second === undefined || third === undefined || fourth === undefined) return assert.fail()
+      if (first === undefined || second === undefined || third === undefined || fourth === undefined) {
+        return assert.fail()
+      }
       yield* outbox.confirm(first.id)
       yield* outbox.confirm(third.id)
       yield* outbox.flush

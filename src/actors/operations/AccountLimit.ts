@@ -9,7 +9,7 @@ const maxAccounts = 10_000
 /**
  * A rate limit per account. The limiter counts `uses`, at most a burst of them, or refuses the request with the seconds to wait.
  *
- * `what` names the uses in the sentence: "notifications are sent again".
+ * `what` ends the sentence of the refusal: "recoveries are possible".
  */
 export const makeAccountLimit = (what: string, { burst, perMinute }: RateLimit) => {
   const limiter = new RateLimiter({ burst, perMinute }, { maxKeys: maxAccounts, maxDebtMs: 0 })
@@ -20,7 +20,7 @@ export const makeAccountLimit = (what: string, { burst, perMinute }: RateLimit) 
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000)
       return yield* refuseThrottled(
-        `At most ${burst} ${what} at once for your account, and ${perMinute} a minute; try again in ${seconds} seconds.`,
+        `For your account, at most ${burst} ${what} at once, and ${perMinute} a minute; try again in ${seconds} seconds.`,
         seconds
       )
     }

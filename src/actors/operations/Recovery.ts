@@ -1,5 +1,6 @@
 import { Context, type Effect } from "effect"
 import type { Caller } from "#domain/Account.ts"
+import type { Rendered } from "#domain/delivery/Delivery.ts"
 import type { Recovered, RecoveryStart, UndeliveredPage, UndeliveredPosition } from "#domain/ports/Redelivery.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -18,6 +19,40 @@ export interface RecoverRequest extends SubscriptionName {
   readonly since?: RecoveryStart
 }
 
+export interface ReadNotificationsRequest extends SubscriptionName {
+  readonly caller: Caller
+  readonly after: number
+  /** 1 to 100. */
+  readonly limit: number
+}
+
+/** Notifications of a subscription behind a sequence. A missing sequence is no longer stored. */
+export interface NotificationPage {
+  readonly subscription: Subscription
+  readonly notifications: ReadonlyArray<
+    Rendered & { readonly sequence: number; readonly id: string; readonly createdAt: number }
+  >
+  /** True when more notifications follow. */
+  readonly hasMore: boolean
+  /** The last sequence of the subscription; 0 before its first notification. */
+  readonly lastSequence: number
+}
+
+/** Names notifications by sequence, or by the id that their subscriber got. The ids name the subscription too. */
+export interface ResendRequest extends SubscriptionName {
+  readonly caller: Caller
+  readonly sequences?: ReadonlyArray<number>
+  readonly ids?: ReadonlyArray<string>
+}
+
+export interface ResendOutcome {
+  readonly subscription: Subscription
+  /** Sequences that wait to be sent, in order. */
+  readonly sequences: ReadonlyArray<number>
+  /** Sequences and ids that the subscription did not get, or that are no longer stored. */
+  readonly missing: ReadonlyArray<number | string>
+}
+
 /**
  * Notifications that were not delivered, and their delivery on request.
  *
@@ -30,4 +65,8 @@ export class Recovery extends Context.Service<Recovery, {
   readonly recover: (
     request: RecoverRequest
   ) => Effect.Effect<Recovered & { readonly subscription: Subscription }, Refusal>
+  /** Delivered or not, as long as they are stored, and rendered as they are sent. */
+  readonly readNotifications: (request: ReadNotificationsRequest) => Effect.Effect<NotificationPage, Refusal>
+  /** Sends single notifications once more, with the same sequences and ids. Refuses beyond a rate per account. */
+  readonly resend: (request: ResendRequest) => Effect.Effect<ResendOutcome, Refusal>
 }>()("windhover/actors/operations/Recovery") {}

@@ -5,8 +5,10 @@ import { Redelivery } from "#domain/ports/Redelivery.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { makeAccountLimit } from "./AccountLimit.ts"
 import { makeFindSubscription, namesSubscription } from "./FindSubscription.ts"
+import { makeReadNotifications } from "./ReadNotifications.ts"
 import { type RecoverRequest, Recovery, type UndeliveredRequest } from "./Recovery.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
+import { makeResend } from "./Resend.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
 /** Recoveries of one account. Each may cause an attempt at a broken callback. */
@@ -20,7 +22,9 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     return Recovery.of({
       undelivered: yield* makeUndelivered,
-      recover: yield* makeRecover
+      recover: yield* makeRecover,
+      readNotifications: yield* makeReadNotifications,
+      resend: yield* makeResend
     })
   })
 )
@@ -45,7 +49,7 @@ const makeRecover = Effect.gen(function*() {
   const partitions = yield* Partitions
   const redelivery = yield* Redelivery
   const findSubscription = yield* makeFindSubscription
-  const limit = makeAccountLimit("recoveries", recoverLimit)
+  const limit = makeAccountLimit("recoveries are possible", recoverLimit)
 
   const recover = Effect.fnUntraced(function*(subscription: Subscription, since: RecoverRequest["since"]) {
     const recovered = yield* refuseStoreErrors(redelivery.recover(subscription.id, since, maxRecovered))

@@ -45,6 +45,9 @@ const countRedelivery = (kind: string) => {
 /** Counts dropped notifications that wait again. */
 export const countRecovered = countRedelivery("recovered")
 
+/** Counts notifications that are sent once more. */
+export const countResent = countRedelivery("resent")
+
 export const actorCrashes = Metric.counter("windhover_actor_crashes_total", {
   description: "Runs of an actor that ended in a failure or defect"
 })

@@ -34,7 +34,11 @@ export const rangesOf = (
   })
 
 /** The sequence of a numbered notification; undefined when the subscription did not get the notification. */
-export const sequenceOf = (runs: ReadonlyArray<SequenceRun>, number: number, nextSequence: number): number | undefined => {
+export const sequenceOf = (
+  runs: ReadonlyArray<SequenceRun>,
+  number: number,
+  nextSequence: number
+): number | undefined => {
   const range = rangesOf(runs, 1, nextSequence - 1).find(({ from, to }) => from <= number && number <= to)
   return range === undefined ? undefined : number + range.offset
 }

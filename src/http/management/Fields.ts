@@ -16,7 +16,6 @@ export const integer = (minimum: number, maximum: number, description: string) =
       : `a whole number from ${minimum} to ${maximum}`
   })
 
-/** @public */
 export const text = (maxLength: number, description: string, expected = "a text") =>
   Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maxLength)).annotate({
     description,
@@ -33,6 +32,18 @@ export const word = <const Words extends ReadonlyArray<string>>(words: Words, de
 
 /** @public */
 export const flag = (description: string) => Schema.Boolean.annotate({ description, expected: "true or false" })
+
+/** A list of 1 to `maxItems` items, which `expected` names. */
+export const list = <Item extends Schema.Codec<unknown>>(
+  item: Item,
+  maxItems: number,
+  description: string,
+  expected: string
+) =>
+  Schema.Array(item).check(Schema.isMinLength(1), Schema.isMaxLength(maxItems)).annotate({
+    description,
+    expected: `a list of 1 to ${maxItems} ${expected}`
+  })
 
 /** Rows of a page. */
 export const limit = optional(integer(1, 100, "Maximum of rows in the response; 20 by default."))

@@ -76,8 +76,8 @@ const describeIssue = (fields: Schema.Struct.Fields, issue: SchemaIssue.Issue, v
     return badParameter(name, `Please provide ${name}${expected === undefined ? "" : `: ${expected}`}.`)
   }
   return badParameter(
-    name,
-    `${name} has to be ${expected ?? "of another type; see /openapi.json"}${describeReceived(first, path, values)}.`
+    first,
+    `${first} has to be ${expected ?? "of another type; see /openapi.json"}${describeReceived(name, path, values)}.`
   )
 }
 
@@ -100,15 +100,18 @@ const expectationOf = (field: Schema.Struct.Fields[string] | undefined): string 
 /** Fields whose values no sentence repeats. */
 const secretFields: ReadonlySet<string> = new Set(["secret", "headers"])
 
-const describeReceived = (field: string, path: ReadonlyArray<PropertyKey>, values: object): string => {
-  if (secretFields.has(field)) return ""
+const describeReceived = (name: string, path: ReadonlyArray<PropertyKey>, values: object): string => {
+  if (secretFields.has(String(path[0]))) return ""
   const value = path.reduce<unknown>(
     (value, part) => typeof value === "object" && value !== null ? Reflect.get(value, part) : undefined,
     values
   )
   if (value === undefined) return ""
-  return `; received ${typeof value === "string" ? quote(value) : quote(JSON.stringify(value)).slice(1, -1)}`
+  const text = typeof value === "string" ? quote(value) : shorten(JSON.stringify(value))
+  return path.length === 1 ? `; received ${text}` : `; received ${text} as ${name}`
 }
+
+const shorten = (json: string): string => json.length > 120 ? `${json.slice(0, 117)}...` : json
 
 /** PostgreSQL, XML and headers cannot hold NUL or half of a surrogate pair. */
 const checkTexts = (values: object): Effect.Effect<void, Refusal> => {

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { Recovery } from "#actors/operations/Recovery.ts"
+import { maxResent } from "#actors/operations/Resend.ts"
 import { formatNotificationId } from "#domain/delivery/Delivery.ts"
 import type { UndeliveredNotification } from "#domain/ports/Redelivery.ts"
 import { makeCursor } from "./Cursor.ts"
@@ -98,4 +99,103 @@ const recover = makeRoute({
   })
 })
 
-export const recoveryRoutes: ReadonlyArray<ManagementRoute<Recovery>> = [undelivered, recover]
+const resend = makeRoute({
+  method: "POST",
+  path: "/api/resend",
+  right: "retrieve",
+  group,
+  summary: "Sends notifications of a subscription once more, delivered ones as well, with the same sequences and ids",
+  input: Schema.Struct({
+    ...Field.subscriptionName,
+    sequences: Field.optional(
+      Field.list(Field.integer(1, Number.MAX_SAFE_INTEGER, ""), maxResent, "Sequences.", "whole numbers from 1 on")
+    ),
+    ids: Field.optional(
+      Field.list(
+        Field.text(50, ""),
+        maxResent,
+        "Values of X-Windhover-Notification-Id. They name the subscription.",
+        "ids"
+      )
+    )
+  }),
+  output: Schema.Struct({
+    subscription: Schema.Int,
+    resent: Schema.Array(Schema.Int).annotate({ description: "Sequences that wait to be sent." }),
+    missing: Schema.Array(Schema.Union([Schema.Int, Schema.String])).annotate({
+      description: "Sequences and ids that the subscription did not get, or that are no longer stored."
+    })
+  }),
+  run: Effect.fnUntraced(function*(input, { caller }) {
+    const { missing, sequences, subscription } = yield* Recovery.use((recovery) =>
+      recovery.resend({ caller, ...input })
+    )
+    return { subscription: subscription.id, resent: sequences, missing }
+  })
+})
+
+const notificationsCursor = makeCursor("notifications", Field.integer(0, Number.MAX_SAFE_INTEGER, ""))
+
+const notifications = makeRoute({
+  method: "GET",
+  path: "/api/notifications",
+  right: "retrieve",
+  group,
+  summary: "Reads the notifications of a subscription behind a sequence, delivered or not",
+  input: Schema.Struct({
+    ...Field.subscriptionName,
+    after: Field.optional(
+      Field.integer(0, Number.MAX_SAFE_INTEGER, "The last sequence that the receiver has; 0 by default.")
+    ),
+    limit: Field.limit,
+    cursor: Field.cursor
+  }),
+  output: Schema.Struct({
+    subscription: Schema.Int,
+    notifications: Schema.Array(Schema.Struct({
+      sequence: Schema.Int,
+      id: Schema.String.annotate({ description: "X-Windhover-Notification-Id." }),
+      recorded: Field.time,
+      contentType: Schema.String,
+      body: Field.optional(Schema.String.annotate({ description: "The body as it is sent, if it is UTF-8." })),
+      base64: Field.optional(Schema.String.annotate({ description: "Any other body." }))
+    })),
+    last: Schema.Int.annotate({
+      description: "The last sequence of the subscription. A missing one is no longer stored."
+    }),
+    next: Field.optional(Field.cursorText)
+  }),
+  run: Effect.fnUntraced(function*({ after, cursor, limit = Field.defaultLimit, ...name }, { caller }) {
+    const position = yield* notificationsCursor.parse(cursor)
+    const page = yield* Recovery.use((recovery) =>
+      recovery.readNotifications({ caller, ...name, limit, after: position ?? after ?? 0 })
+    )
+    const last = page.notifications.at(-1)
+    return {
+      subscription: page.subscription.id,
+      notifications: page.notifications.map(({ body, contentType, createdAt, id, sequence }) => ({
+        sequence,
+        id,
+        recorded: Field.formatTime(createdAt),
+        contentType,
+        ...(isUtf8(body)
+          ? { body: new TextDecoder("utf-8", { ignoreBOM: true }).decode(body) }
+          : { base64: Buffer.from(body).toString("base64") })
+      })),
+      last: page.lastSequence,
+      ...(page.hasMore && last !== undefined && { next: notificationsCursor.format(last.sequence) })
+    }
+  })
+})
+
+/** True when text keeps the bytes, so that the receiver's check of a signature succeeds. */
+const isUtf8 = (body: Uint8Array): boolean => {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(body)
+    return true
+  } catch {
+    return false // other bytes
+  }
+}
+
+export const recoveryRoutes: ReadonlyArray<ManagementRoute<Recovery>> = [undelivered, recover, resend, notifications]

@@ -73,7 +73,9 @@ const writeSql = `
   ),
   new as (
     insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at)
-    select w.notification_id, u.id, w.sequence, r.partition, a.credits, ${instant("$5::float8")}, ${instant("$5::float8")}
+    select w.notification_id, u.id, w.sequence, r.partition, a.credits, ${instant("$5::float8")}, ${
+  instant("$5::float8")
+}
     from wanted w, subscriptions u join resources r on r.id = u.resource_id join accounts a on a.id = u.account_id
     where u.id = $1::int8 and w.delivery is null order by w.sequence
   )

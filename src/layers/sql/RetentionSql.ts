@@ -158,7 +158,11 @@ const maxRows = 5_000
 const startPruning = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const everyTenMinutes = Schedule.spaced("10 minutes")
   yield* repeatInBackground(pruneNotifications(sql), everyTenMinutes, "Old notifications are not deleted yet; retrying")
-  yield* repeatInBackground(pruneParts(sql), everyTenMinutes, "Old parts of notifications are not deleted yet; retrying")
+  yield* repeatInBackground(
+    pruneParts(sql),
+    everyTenMinutes,
+    "Old parts of notifications are not deleted yet; retrying"
+  )
   yield* repeatInBackground(pruneEnds(sql), everyTenMinutes, "Old ends of subscriptions are not deleted yet; retrying")
   yield* repeatInBackground(prunePings(sql), everyTenMinutes, "Old pings are not deleted yet; retrying")
   yield* repeatInBackground(pruneEvents(sql), everyTenMinutes, "Old events are not deleted yet; retrying")
@@ -189,8 +193,13 @@ const pruneNotifications = (sql: SqlClient.SqlClient) =>
 
 /** Delivered parts, which are readable and repeatable for as long as most notifications. */
 const pruneParts = (sql: SqlClient.SqlClient) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    run(sql.unsafe(`delete from deliveries where state = 2 and due_at < ${instant("$1::float8")}`, [now - 24 * hourMs])))
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) =>
+      run(
+        sql.unsafe(`delete from deliveries where state = 2 and due_at < ${instant("$1::float8")}`, [now - 24 * hourMs])
+      )
+  )
 
 /** The oldest attempts of each account and result, which an index has in order of time. */
 const pruneDeliveryLog = (sql: SqlClient.SqlClient) =>

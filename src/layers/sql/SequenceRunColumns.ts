@@ -13,7 +13,9 @@ export const continueRun = (offset: string): string => {
   const isSame = `u.run_start is not null and u.run_offset is not distinct from ${offset}`
   return `run_start = case when ${isSame} then u.run_start else u.next_sequence end, run_offset = ${offset},
     earlier_runs = case when u.run_start is null or ${isSame} then u.earlier_runs
-      else u.earlier_runs[greatest(cardinality(u.earlier_runs) - ${keptElements - 1}, 1):] || array[u.run_start, u.run_offset] end`
+      else u.earlier_runs[greatest(cardinality(u.earlier_runs) - ${
+    keptElements - 1
+  }, 1):] || array[u.run_start, u.run_offset] end`
 }
 
 /** The runs of a subscription as they are stored. */

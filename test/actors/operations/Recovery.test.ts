@@ -139,4 +139,98 @@ describe("Recovery", () => {
       yield* TestClock.adjust("3 seconds")
       yield* recovery.recover({ caller, ...name })
     }).pipe(Effect.provide(layer)))
+
+  it.effect("reads delivered and undelivered notifications as they were sent, until the last sequence", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      const recovery = yield* Recovery
+      yield* publish(web, "e", 3)
+      const sent = web.parcels.map((parcel) => ({
+        sequence: Number(header(parcel, "X-Windhover-Sequence")),
+        id: header(parcel, "X-Windhover-Notification-Id"),
+        contentType: parcel.contentType,
+        body: parcel.body
+      }))
+      assert.strictEqual(sent.length, 3)
+      const read = (after: number, limit: number) =>
+        Effect.map(recovery.readNotifications({ caller, ...name, after, limit }), (page) => ({
+          ...page,
+          notifications: page.notifications.map(({ createdAt: _, ...notification }) => notification)
+        }))
+      const all = yield* read(0, 100)
+      assert.deepStrictEqual([all.notifications, all.hasMore, all.lastSequence], [sent, false, 3])
+      const page = yield* read(1, 1)
+      assert.deepStrictEqual([page.notifications, page.hasMore], [sent.slice(1, 2), true])
+      const other = { ...caller, account: { ...caller.account, id: 2 } }
+      const { reason } = yield* Effect.flip(
+        recovery.readNotifications({ caller: other, subscription: all.subscription.id, after: 0, limit: 1 })
+      )
+      assert.strictEqual(reason._tag, "NotSubscribed")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("sends delivered notifications again by sequence and by id, in order", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      const recovery = yield* Recovery
+      yield* publish(web, "e", 4)
+      const sent = described(web)
+      const bodies = web.parcels.map(({ body }) => Buffer.from(body).toString())
+      const ids = sent.map((line) => line.split(" ")[1] ?? "")
+      web.parcels.length = 0
+      const resent = yield* recovery.resend({ caller, ...name, sequences: [3, 99], ids: [ids[1] ?? "", ids[0] ?? ""] })
+      assert.deepStrictEqual([resent.sequences, resent.missing], [[1, 2, 3], [99]])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(described(web), sent.slice(0, 3))
+      assert.deepStrictEqual(web.parcels.map(({ body }) => Buffer.from(body).toString()), bodies.slice(0, 3))
+      yield* recovery.resend({ caller, ids: [ids[3] ?? ""] })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(described(web), sent)
+      assert.deepStrictEqual(yield* undelivered(), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("refuses unclear, foreign and too many notifications", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      const recovery = yield* Recovery
+      yield* publish(web, "e", 1)
+      const [id = ""] = described(web).map((line) => line.split(" ")[1])
+      const { subscription: { id: subscription } } = yield* recovery.recover({ caller, ...name })
+      const other = { ...caller, account: { ...caller.account, id: 2 } }
+      const many = Array.from({ length: 101 }, (_, i) => i + 1)
+      const messages = [
+        yield* Effect.flip(recovery.resend({ caller, ...name })),
+        yield* Effect.flip(recovery.resend({ caller, ...name, sequences: many })),
+        yield* Effect.flip(recovery.resend({ caller, ids: ["1; drop table"] })),
+        yield* Effect.flip(recovery.resend({ caller, ids: [id, "1-99"] })),
+        yield* Effect.flip(recovery.resend({ caller: other, ids: [id] })),
+        yield* Effect.flip(recovery.resend({ caller: other, subscription, sequences: [1] }))
+      ].map(({ message }) => message)
+      const unknown =
+        `Your account has no subscription ${subscription}; hub.mode=list with detailed=true shows the ids.`
+      assert.deepStrictEqual(messages, [
+        "Please provide 1 to 100 notifications, by sequences or by ids; received 0.",
+        "Please provide 1 to 100 notifications, by sequences or by ids; received 101.",
+        `ids has "1; drop table", which is no X-Windhover-Notification-Id; such an id reads 1203-7 or 1203-7-41.`,
+        `ids has "1-99", which is no notification of subscription ${subscription}.`,
+        unknown,
+        unknown
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("sends 200 notifications of an account again, and then one a second", () =>
+    Effect.gen(function*() {
+      yield* watched("good")
+      const recovery = yield* Recovery
+      const sequences = Array.from({ length: 100 }, (_, i) => i + 1)
+      yield* recovery.resend({ caller, ...name, sequences })
+      yield* recovery.resend({ caller, ...name, sequences })
+      const { message, reason } = yield* Effect.flip(recovery.resend({ caller, ...name, sequences: [1, 2] }))
+      assert.deepStrictEqual([reason._tag, "retryAfter" in reason && reason.retryAfter], ["Throttled", 2])
+      assert.strictEqual(
+        message,
+        "For your account, at most 200 notifications are sent again at once, and 60 a minute; try again in 2 seconds."
+      )
+      yield* TestClock.adjust("2 seconds")
+      yield* recovery.resend({ caller, ...name, sequences: [1, 2] })
+    }).pipe(Effect.provide(layer)))
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { rangesOf, type SequenceRun, sequenceOf, splitRun } from "#domain/delivery/SequenceRuns.ts"
+import { rangesOf, sequenceOf, type SequenceRun, splitRun } from "#domain/delivery/SequenceRuns.ts"
 
 const runs: ReadonlyArray<SequenceRun> = [
   { start: 1, offset: -9 },

@@ -176,6 +176,13 @@ describe("ManagementEndpoint", () => {
         ]
       ] as const
       for (const [answer, ...expected] of cases) assert.deepStrictEqual(answer, expected)
+      const list = "sequences has to be a list of 1 to 100 whole numbers from 1 on"
+      const resend = (body: string) =>
+        Effect.map(api("/api/resend", { method: "POST", body, headers: json }), ({ body }) =>
+          JSON.parse(body).error.message)
+      assert.strictEqual(yield* resend(`{"sequences":[]}`), `${list}; received [].`)
+      assert.strictEqual(yield* resend(`{"sequences":[1,"x"]}`), `${list}; received "x" as sequences[1].`)
+      assert.strictEqual(yield* resend(`{"sequences":7}`), `${list}; received 7.`)
     }))
 
   it.effect("sends nothing for a page of another site that uses stored credentials", () =>
