@@ -12,6 +12,7 @@ const notificationHeaders: { readonly [name: string]: { readonly description: st
     description: "1, 2, 3 … for each subscription; a gap is a dropped notification.",
     required: true
   },
+  "X-Windhover-Test": { description: "true: a test notification, with the sequence 0.", required: false },
   "X-Service-Credits": { description: "Credit balance of the account; not on the open hub.", required: false },
   "X-Service-Retried": {
     description: "Failed attempts before this one; absent at the first attempt.",

@@ -95,16 +95,8 @@ const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Del
   const told = state.notifications.get(id) ?? []
   state.notifications.set(id, told)
   told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })
-<<<<<<< HEAD
   return subscribers.filter(({ subscription }) => isFor(subscription, news))
     .flatMap((subscriber) => queue(state, subscriber, notification, now))
-=======
-  return subscribers.filter(({ subscription }) => isFor(subscription, news)).map((subscriber) => {
-    const delivery = queue(state, subscriber, notification, now)
-    subscriber.history.set(delivery.sequence, delivery)
-    return delivery
-  })
->>>>>>> 212cf6b (sql: the sequences of a subscription name stored notifications)
 }
 
 const queue = (
@@ -125,6 +117,7 @@ const queue = (
   }
   const dropped = subscriber.subscription.state === "paused"
   subscriber.queue.set(delivery.id, { delivery, dropped })
+  subscriber.history.set(delivery.sequence, delivery)
   state.queueOf.set(delivery.id, delivery.subscriptionId)
   return dropped ? [] : [delivery]
 }

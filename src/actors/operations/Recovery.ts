@@ -3,7 +3,8 @@ import type { Caller } from "#domain/Account.ts"
 import type { Rendered } from "#domain/delivery/Delivery.ts"
 import type { Recovered, RecoveryStart, UndeliveredPage, UndeliveredPosition } from "#domain/ports/Redelivery.ts"
 import type { Refusal } from "#domain/Refusal.ts"
-import type { Subscription } from "#domain/Subscription.ts"
+import type { AttemptResult } from "#domain/delivery/Notification.ts"
+import type { Format, Subscription } from "#domain/Subscription.ts"
 import type { SubscriptionName } from "./FindSubscription.ts"
 
 export interface UndeliveredRequest extends SubscriptionName {
@@ -45,6 +46,26 @@ export interface ResendRequest extends SubscriptionName {
   readonly ids?: ReadonlyArray<string>
 }
 
+/** The receiver of a test: the callback of a subscription, or a callback with its own secret, format and topic. */
+export interface TestRequest {
+  readonly caller: Caller
+  readonly subscription?: number
+  readonly callback?: string
+  readonly secret?: string
+  readonly format?: Format
+  /** A topic of the caller, whose newest content is sent. Without a topic, a sample is sent. */
+  readonly topic?: string
+}
+
+export interface TestOutcome {
+  /** The `X-Windhover-Notification-Id` of the test. */
+  readonly id: string
+  readonly callback: string
+  readonly topic: string
+  /** Without a reason, the callback has accepted the test. */
+  readonly attempt: AttemptResult
+}
+
 export interface ResendOutcome {
   readonly subscription: Subscription
   /** Sequences that wait to be sent, in order. */
@@ -67,6 +88,8 @@ export class Recovery extends Context.Service<Recovery, {
   ) => Effect.Effect<Recovered & { readonly subscription: Subscription }, Refusal>
   /** Delivered or not, as long as they are stored, and rendered as they are sent. */
   readonly readNotifications: (request: ReadNotificationsRequest) => Effect.Effect<NotificationPage, Refusal>
+  /** Sends one marked notification, with one attempt and no sequence or credit, and returns the answer of the callback. */
+  readonly sendTest: (request: TestRequest) => Effect.Effect<TestOutcome, Refusal>
   /** Sends single notifications once more, with the same sequences and ids. Refuses beyond a rate per account. */
   readonly resend: (request: ResendRequest) => Effect.Effect<ResendOutcome, Refusal>
 }>()("windhover/actors/operations/Recovery") {}

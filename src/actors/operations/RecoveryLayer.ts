@@ -1,5 +1,6 @@
 import { Effect, Layer } from "effect"
 import { Partitions } from "#actors/cluster/Partitions.ts"
+import { CallbackLimiter } from "#actors/limits/CallbackLimiter.ts"
 import { countRecovered } from "#actors/runtime/Metrics.ts"
 import { Redelivery } from "#domain/ports/Redelivery.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -9,6 +10,7 @@ import { makeReadNotifications } from "./ReadNotifications.ts"
 import { type RecoverRequest, Recovery, type UndeliveredRequest } from "./Recovery.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
 import { makeResend } from "./Resend.ts"
+import { makeSendTest } from "./SendTest.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
 /** Recoveries of one account. Each may cause an attempt at a broken callback. */
@@ -24,10 +26,11 @@ export const layer = Layer.effect(
       undelivered: yield* makeUndelivered,
       recover: yield* makeRecover,
       readNotifications: yield* makeReadNotifications,
-      resend: yield* makeResend
+      resend: yield* makeResend,
+      sendTest: yield* makeSendTest
     })
   })
-)
+).pipe(Layer.provide(CallbackLimiter.layer))
 
 /** `Recovery.undelivered`: a page of waiting and dropped notifications. */
 const makeUndelivered = Effect.gen(function*() {

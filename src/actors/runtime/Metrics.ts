@@ -45,6 +45,9 @@ const countRedelivery = (kind: string) => {
 /** Counts dropped notifications that wait again. */
 export const countRecovered = countRedelivery("recovered")
 
+/** Counts test notifications. */
+export const countTest = countRedelivery("test")
+
 /** Counts notifications that are sent once more. */
 export const countResent = countRedelivery("resent")
 

@@ -13,7 +13,8 @@ import type { AttemptResult, Delivery, Notification } from "#domain/delivery/Not
 import { Deliverer, type DeliveryError, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Channel, Subscription } from "#domain/Subscription.ts"
-import * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
+import { CallbackLimiter } from "#actors/limits/CallbackLimiter.ts"
+import type * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
 import { countDelivery, deliveryLag, observe } from "#actors/runtime/Metrics.ts"
 import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 
@@ -51,9 +52,6 @@ export class Senders extends Context.Service<Senders, { readonly [channel in Cha
   "windhover/actors/subscription/Senders"
 ) {}
 
-/** Deliveries in flight to prompt callbacks of one host. */
-const maxPerHost = 32
-
 /** The senders of every runner: callbacks, and the null device. */
 export const layer = Layer.effect(
   Senders,
@@ -61,12 +59,7 @@ export const layer = Layer.effect(
     const deliverer = yield* Deliverer
     const settings = yield* Settings
     const clock = yield* Clock.Clock
-    const { maxDeliveries } = settings
-    const limiter = yield* DeliveryLimiter.make({
-      maxDeliveries,
-      maxPerHost: Math.min(maxPerHost, Math.ceil(maxDeliveries / 8)),
-      maxOverdue: maxDeliveries
-    })
+    const limiter = yield* CallbackLimiter
     const renderShared = renderOnce(settings)
 
     const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld, callback) {
@@ -89,7 +82,7 @@ export const layer = Layer.effect(
 
     return Senders.of({ webhook, null: () => Effect.succeed({ verdict: "delivered" }) })
   })
-)
+).pipe(Layer.provide(CallbackLimiter.layer))
 
 const outcomeOf = (
   answer: DeliveryResponse,

@@ -2,7 +2,10 @@ import { Effect, Schema } from "effect"
 import { Recovery } from "#actors/operations/Recovery.ts"
 import { maxResent } from "#actors/operations/Resend.ts"
 import { formatNotificationId } from "#domain/delivery/Delivery.ts"
+import { failureReasons } from "#domain/delivery/FailureReason.ts"
 import type { UndeliveredNotification } from "#domain/ports/Redelivery.ts"
+import { maxCallbackLength } from "#domain/Subscription.ts"
+import { maxTopicLength } from "#domain/Topic.ts"
 import { makeCursor } from "./Cursor.ts"
 import * as Field from "./Fields.ts"
 import { makeRoute, type ManagementRoute } from "./ManagementRoute.ts"
@@ -198,4 +201,59 @@ const isUtf8 = (body: Uint8Array): boolean => {
   }
 }
 
-export const recoveryRoutes: ReadonlyArray<ManagementRoute<Recovery>> = [undelivered, recover, resend, notifications]
+const test = makeRoute({
+  method: "POST",
+  path: "/api/test",
+  right: "subscribe",
+  group,
+  summary: "Sends a test notification to the callback of a subscription, or to any callback, and shows the answer",
+  input: Schema.Struct({
+    subscription: Field.optional(Field.subscriptionId),
+    callback: Field.optional(Field.text(maxCallbackLength, "Instead of subscription.", "a URL")),
+    secret: Field.optional(Field.text(200, "Signs the test, with callback.")),
+    format: Field.optional(Field.word(["json", "atom"], "Format, with callback; Atom by default.")),
+    topic: Field.optional(
+      Field.text(
+        maxTopicLength,
+        "A topic of yours whose newest content is sent, with callback; otherwise a sample.",
+        "a URL"
+      )
+    )
+  }),
+  output: Schema.Struct({
+    id: Schema.String.annotate({ description: "X-Windhover-Notification-Id of the test." }),
+    callback: Schema.String,
+    topic: Schema.String,
+    accepted: Schema.Boolean,
+    code: Schema.Int.annotate({ description: "Status of the answer; 0 without an answer." }),
+    message: Schema.String,
+    reason: Field.optional(Schema.Literals(failureReasons)),
+    milliseconds: Field.optional(Schema.Int),
+    bytes: Field.optional(Schema.Int.annotate({ description: "Of the sent body." })),
+    answer: Field.optional(Schema.String.annotate({ description: "First kilobyte of the answer's body." }))
+  }),
+  run: Effect.fnUntraced(function*(input, { caller }) {
+    const { attempt, callback, id, topic } = yield* Recovery.use((recovery) => recovery.sendTest({ caller, ...input }))
+    const { answer, bytes, code, latency, message, reason } = attempt
+    return {
+      id,
+      callback,
+      topic,
+      accepted: reason === undefined,
+      code,
+      message,
+      ...(reason !== undefined && { reason }),
+      ...(latency !== undefined && { milliseconds: latency }),
+      ...(bytes !== undefined && { bytes }),
+      ...(answer !== undefined && { answer })
+    }
+  })
+})
+
+export const recoveryRoutes: ReadonlyArray<ManagementRoute<Recovery>> = [
+  undelivered,
+  recover,
+  resend,
+  test,
+  notifications
+]

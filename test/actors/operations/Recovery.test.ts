@@ -4,7 +4,10 @@ import { TestClock } from "effect/testing"
 import { Recovery } from "#actors/operations/Recovery.ts"
 import type { Parcel } from "#domain/ports/Deliverer.ts"
 import { feed, hook, lines, subscribe, watched } from "#test/support/HubCalls.ts"
-import { caller, layer, type SimulatedWeb } from "#test/support/SimulatedWeb.ts"
+import { caller, layerWith, type SimulatedWeb } from "#test/support/SimulatedWeb.ts"
+
+/** Failed notifications are dropped after 30 s. */
+const layer = layerWith({ retry: "short" })
 
 const name = { topic: feed, callback: hook("good") }
 
