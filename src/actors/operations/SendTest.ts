@@ -56,7 +56,8 @@ export const makeSendTest = Effect.gen(function*() {
     const id = `test-${(yield* Random.nextIntBetween(0, Number.MAX_SAFE_INTEGER)).toString(36)}`
     const delivery = testDelivery(notification, receiver, caller.account.credits)
     const rendered = render(notification, receiver, settings)
-    const attempt = yield* post(markAsTest(parcel(receiver, delivery, rendered, settings), id), delivery, receiver)
+    const test = markAsTest(parcel(receiver, delivery, rendered, settings, notification.createdAt), id)
+    const attempt = yield* post(test, delivery, receiver)
     yield* countTest(1)
     return { id, callback: receiver.endpoint, topic: receiver.topic, attempt }
   })

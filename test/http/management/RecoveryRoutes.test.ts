@@ -4,7 +4,10 @@ import { type ReadNotificationsRequest, Recovery } from "#actors/operations/Reco
 import type { UndeliveredPosition } from "#domain/ports/Redelivery.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { managementRoutes } from "#http/management/ManagementRoutes.ts"
-import { makeManagementApi, type ManagementAnswer } from "#test/support/Api.ts"
+import { makeManagementApi, management, type ManagementAnswer } from "#test/support/Api.ts"
+
+const makeRecoveryApi = (recovery: Partial<Recovery["Service"]>) =>
+  makeManagementApi(Layer.merge(management, Layer.mock(Recovery, recovery)))
 
 const subscription: Subscription = {
   id: 7,
@@ -34,7 +37,7 @@ describe("RecoveryRoutes", () => {
     Effect.gen(function*() {
       const seen: Array<UndeliveredPosition | undefined> = []
       const common = { subscriptionId: 7, topic: subscription.topic, endpoint: subscription.endpoint, attempts: 4 }
-      const api = yield* makeManagementApi(Layer.mock(Recovery, {
+      const api = yield* makeRecoveryApi({
         undelivered: ({ after, caller: _, ...request }) =>
           Effect.sync(() => {
             seen.push(after)
@@ -57,7 +60,7 @@ describe("RecoveryRoutes", () => {
               }
               : { items: [] }
           })
-      }))
+      })
       const first = yield* api("GET", "/api/undelivered", { limit: 2, subscription: 7 })
       assertDescribed("/api/undelivered", first)
       const item = { subscription: 7, topic: subscription.topic, callback: subscription.endpoint, attempts: 4 }
@@ -89,13 +92,13 @@ describe("RecoveryRoutes", () => {
   it.effect("recovers since a sequence or a time", () =>
     Effect.gen(function*() {
       const since: Array<unknown> = []
-      const api = yield* makeManagementApi(Layer.mock(Recovery, {
+      const api = yield* makeRecoveryApi({
         recover: (request) =>
           Effect.sync(() => {
             since.push(request.since)
             return { subscription, partition: 1, recovered: 3, lost: 1, isFinished: false }
           })
-      }))
+      })
       const answer = yield* api("POST", "/api/recover", { subscription: 7, since: 41 })
       assertDescribed("/api/recover", answer)
       assert.deepStrictEqual(answer.json, { subscription: 7, state: "active", recovered: 3, lost: 1, more: true })
@@ -108,9 +111,9 @@ describe("RecoveryRoutes", () => {
 
   it.effect("sends notifications again, and names the missing ones", () =>
     Effect.gen(function*() {
-      const api = yield* makeManagementApi(Layer.mock(Recovery, {
+      const api = yield* makeRecoveryApi({
         resend: ({ ids, sequences }) => Effect.succeed({ subscription, sequences: sequences ?? [], missing: ids ?? [] })
-      }))
+      })
       const answer = yield* api("POST", "/api/resend", { sequences: [1, 2], ids: ["1203-7"] })
       assertDescribed("/api/resend", answer)
       assert.deepStrictEqual(answer.json, { subscription: 7, resent: [1, 2], missing: ["1203-7"] })
@@ -121,7 +124,7 @@ describe("RecoveryRoutes", () => {
     Effect.gen(function*() {
       const requests: Array<Partial<ReadNotificationsRequest>> = []
       const bodies = [Buffer.from(`\ufeff{"é":1}`), Buffer.from([0xff, 0xfe, 0x00])]
-      const api = yield* makeManagementApi(Layer.mock(Recovery, {
+      const api = yield* makeRecoveryApi({
         readNotifications: ({ caller: _, ...request }) =>
           Effect.sync(() => {
             requests.push(request)
@@ -138,7 +141,7 @@ describe("RecoveryRoutes", () => {
               lastSequence: 9
             }
           })
-      }))
+      })
       const answer = yield* api("GET", "/api/notifications", { subscription: 7, after: 2, limit: 2 })
       assertDescribed("/api/notifications", answer)
       const [text, bytes] = answer.json.notifications
