@@ -13,6 +13,7 @@ import * as IntentVerificationLayer from "#actors/operations/IntentVerificationL
 import * as ListenersLayer from "#actors/stream/ListenersLayer.ts"
 import * as OpenHubLayer from "#actors/operations/OpenHubLayer.ts"
 import * as SubscriptionControlLayer from "#actors/operations/SubscriptionControlLayer.ts"
+import * as DeliveryReportsLayer from "#actors/operations/DeliveryReportsLayer.ts"
 import * as RecoveryLayer from "#actors/operations/RecoveryLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
@@ -34,6 +35,7 @@ export const layer = Layer.mergeAll(
   hub,
   RecoveryLayer.layer,
   SubscriptionControlLayer.layer,
+  DeliveryReportsLayer.layer,
   Runner.layerWakePartitions,
   Runner.layerOverdueSweep,
   Runner.layerHubReliability,

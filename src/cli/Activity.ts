@@ -1,16 +1,16 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Administration, type DeliveryView } from "./Administration.ts"
+import { Administration } from "./Administration.ts"
 import * as AdministrationAccess from "./AdministrationAccess.ts"
 import { renderTable, renderTime } from "./Table.ts"
 import { print } from "./Output.ts"
 
 /** Cuts a failure's text to the width of a column. */
-const shorten = (text: string) => text.length > 100 ? `${text.slice(0, 99)}…` : text
+export const shorten = (text: string) => text.length > 100 ? `${text.slice(0, 99)}…` : text
 
 const maxLimit = 10_000
 
-const limit = Flag.Int("limit").pipe(
+export const limit = Flag.Int("limit").pipe(
   Flag.filter(
     (limit) => limit >= 1 && limit <= maxLimit,
     () => `a whole number from 1 to ${maxLimit}`
@@ -19,7 +19,7 @@ const limit = Flag.Int("limit").pipe(
   Flag.withDefault(50)
 )
 
-const loginFilter = (description: string) =>
+export const loginFilter = (description: string) =>
   Argument.String("login").pipe(Argument.withDescription(description), Argument.optional)
 
 export const pings = Command.make(
@@ -59,36 +59,5 @@ export const hubs = Command.make(
   })
 ).pipe(
   Command.withDescription("List the publishers' hubs that Windhover subscribes to, and their reliability"),
-  Command.provide(AdministrationAccess.layer)
-)
-
-/** Describes the next attempt of a delivery, or the reason why none follows. */
-const describeNext = (delivery: DeliveryView): string =>
-  delivery.outcome === "failed" && delivery.nextTry !== undefined ? renderTime(delivery.nextTry) : delivery.outcome
-
-export const deliveries = Command.make(
-  "deliveries",
-  { login: loginFilter("Login of the account that owns the subscriptions (default: all accounts)"), limit },
-  Effect.fnUntraced(function*({ limit, login }) {
-    const deliveries = yield* (yield* Administration).deliveries(Option.getOrUndefined(login), limit)
-    yield* print(renderTable([
-      ["TIME", "TRY", "NEXT", "CODE", "TOOK", "ANSWER", "NOTIFICATION", "CALLBACK", "TOPIC"],
-      ...deliveries.map((delivery) => [
-        renderTime(delivery.triedAt),
-        delivery.outcome === "denied" || delivery.attempt === 0 ? "" : String(delivery.attempt),
-        describeNext(delivery),
-        delivery.code === 0 ? "" : String(delivery.code),
-        delivery.latency === undefined ? "" : `${delivery.latency} ms`,
-        shorten(delivery.message),
-        delivery.outcome === "denied" ? "" : `${delivery.sequence} of subscription ${delivery.subscriptionId}`,
-        delivery.endpoint,
-        delivery.topic
-      ])
-    ]))
-  })
-).pipe(
-  Command.withDescription(
-    "List recent deliveries, newest first: failed attempts with the time of the next one, each subscription's last success, ended subscriptions"
-  ),
   Command.provide(AdministrationAccess.layer)
 )

@@ -1,5 +1,7 @@
 import { Context, type Effect, Schema } from "effect"
 import { type AccountChanges, type Right, tokenRights } from "#domain/Account.ts"
+import { outcomes } from "#domain/delivery/DeliveryLogEntry.ts"
+import { failureReasons } from "#domain/delivery/FailureReason.ts"
 
 /** Rejected or failed operation of an administrator. `message` gives the cause and the remedy. */
 export class AdministrationError extends Schema.TaggedError<AdministrationError>()("AdministrationError", {
@@ -41,10 +43,14 @@ export const HubView = Schema.Struct({
 const attemptFields = {
   topic: Schema.String,
   endpoint: Schema.String,
+  id: Schema.String,
   triedAt: Schema.Finite,
   code: Schema.Int,
   message: Schema.String,
-  latency: Schema.optionalKey(Schema.Finite)
+  reason: Schema.optionalKey(Schema.Literals(failureReasons)),
+  answer: Schema.optionalKey(Schema.String),
+  latency: Schema.optionalKey(Schema.Finite),
+  bytes: Schema.optionalKey(Schema.Finite)
 }
 
 export const DeliveryView = Schema.Union([
@@ -54,10 +60,30 @@ export const DeliveryView = Schema.Union([
     subscriptionId: Schema.Finite,
     sequence: Schema.Finite,
     attempt: Schema.Int,
+    notificationId: Schema.optionalKey(Schema.String),
     nextTry: Schema.optionalKey(Schema.Finite)
   }),
   Schema.Struct({ ...attemptFields, outcome: Schema.Literal("denied") })
 ])
+
+/** Filter of deliveries. Times are epoch ms. */
+export const DeliveryFilter = Schema.Struct({
+  subscriptionId: Schema.optionalKey(Schema.Int),
+  host: Schema.optionalKey(Schema.String),
+  topic: Schema.optionalKey(Schema.String),
+  outcome: Schema.optionalKey(Schema.Literals(outcomes)),
+  reason: Schema.optionalKey(Schema.Literals(failureReasons)),
+  code: Schema.optionalKey(Schema.Int),
+  from: Schema.optionalKey(Schema.Finite),
+  to: Schema.optionalKey(Schema.Finite),
+  after: Schema.optionalKey(Schema.String)
+})
+export type DeliveryFilter = typeof DeliveryFilter.Type
+
+export const DeliveryPageView = Schema.Struct({
+  items: Schema.Array(DeliveryView),
+  next: Schema.optionalKey(Schema.String)
+})
 export type DeliveryView = typeof DeliveryView.Type
 
 export type AdministrationEffect<A> = Effect.Effect<A, AdministrationError>
@@ -90,8 +116,12 @@ export class Administration extends Context.Service<Administration, {
     login: string | undefined,
     limit: number
   ) => AdministrationEffect<ReadonlyArray<typeof PingView.Type>>
-  /** Results of deliveries of an account, newest first. Without a login: of all accounts. */
-  readonly deliveries: (login: string | undefined, limit: number) => AdministrationEffect<ReadonlyArray<DeliveryView>>
+  /** A page of the delivery log of an account, newest first. Without a login: of all accounts. */
+  readonly deliveries: (
+    login: string | undefined,
+    filter: DeliveryFilter,
+    limit: number
+  ) => AdministrationEffect<typeof DeliveryPageView.Type>
   /** Publishers' hubs with Windhover's subscriptions, the largest number first. */
   readonly hubs: (limit: number) => AdministrationEffect<ReadonlyArray<typeof HubView.Type>>
 }>()("windhover/cli/Administration") {}

@@ -1,5 +1,6 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { type AccountChanges, loginProblem, type Right, tokenRights } from "#domain/Account.ts"
+import { parsePosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import * as Jid from "#domain/Jid.ts"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
@@ -9,7 +10,13 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { type HubReport, maxConsecutiveMisses } from "#domain/websub/HubSubscription.ts"
-import { Administration, type AdministrationEffect, AdministrationError } from "./Administration.ts"
+import * as Topic from "#domain/Topic.ts"
+import {
+  Administration,
+  type AdministrationEffect,
+  AdministrationError,
+  type DeliveryFilter
+} from "./Administration.ts"
 
 type Accounts = AccountStore["Service"]
 
@@ -41,12 +48,7 @@ export const layer = Layer.effect(
           outcome: describeOutcome(outcome)
         }))
       }),
-      deliveries: Effect.fn("Administration.deliveries")(function*(login, limit) {
-        const page = yield* deliveryLog.list({ ...(yield* filterByLogin(accounts, login)), limit }).pipe(
-          failOnStoreError
-        )
-        return page.items
-      }),
+      deliveries: (login, filter, limit) => listDeliveries(accounts, deliveryLog, login, filter, limit),
       hubs: Effect.fn("Administration.hubs")(function*(limit) {
         const reports = yield* hubSubscriptions.hubs(limit).pipe(failOnStoreError)
         return reports.map((report) => {
@@ -75,6 +77,27 @@ const filterByLogin = (accounts: Accounts, login: string | undefined) =>
   login === undefined
     ? Effect.succeed({})
     : Effect.map(findAccount(accounts, login), ({ id }) => ({ accountId: id }))
+
+const listDeliveries = Effect.fn("Administration.deliveries")(function*(
+  accounts: Accounts,
+  log: DeliveryLog["Service"],
+  login: string | undefined,
+  { topic: given, ...filter }: DeliveryFilter,
+  limit: number
+) {
+  if (filter.after !== undefined && parsePosition(filter.after) === undefined) {
+    return yield* fail(
+      `${JSON.stringify(filter.after)} is no position of the log; use the one that the page before has named.`
+    )
+  }
+  const topic = given === undefined ? {} : { topic: { given, canonical: (yield* parseTopic(given)).canonical } }
+  return yield* log.list({ ...filter, ...topic, ...(yield* filterByLogin(accounts, login)), limit }).pipe(
+    failOnStoreError
+  )
+})
+
+const parseTopic = (given: string) =>
+  Effect.mapError(Effect.fromResult(Topic.parse(given, "--topic")), ({ message }) => fail(message))
 
 const minPasswordLength = 8
 

@@ -14,7 +14,8 @@ import {
   Administration,
   type AdministrationEffect,
   AdministrationError,
-  DeliveryView,
+  DeliveryFilter,
+  DeliveryPageView,
   HubView,
   PingView,
   TokenView
@@ -56,8 +57,8 @@ class AdministrationRpcs extends RpcGroup.make(
   makeRpc("ListPings", { login: Schema.optionalKey(Schema.String), limit: Schema.Int }, Schema.Array(PingView)),
   makeRpc(
     "ListDeliveries",
-    { login: Schema.optionalKey(Schema.String), limit: Schema.Int },
-    Schema.Array(DeliveryView)
+    { login: Schema.optionalKey(Schema.String), filter: DeliveryFilter, limit: Schema.Int },
+    DeliveryPageView
   ),
   makeRpc("ListHubs", { limit: Schema.Int }, Schema.Array(HubView))
 ) {}
@@ -78,7 +79,7 @@ const handlers = AdministrationRpcs.toLayer(Effect.gen(function*() {
     ListTokens: ({ login }) => administration.tokens(login),
     RevokeToken: ({ id, login }) => administration.revokeToken(login, id),
     ListPings: ({ limit, login }) => administration.pings(login, limit),
-    ListDeliveries: ({ limit, login }) => administration.deliveries(login, limit),
+    ListDeliveries: ({ filter, limit, login }) => administration.deliveries(login, filter, limit),
     ListHubs: ({ limit }) => administration.hubs(limit)
   })
 }))
@@ -124,8 +125,8 @@ const makeClient = Effect.gen(function*() {
     tokens: (login) => client.ListTokens({ login }).pipe(mapClientError),
     revokeToken: (login, id) => client.RevokeToken({ login, id }).pipe(mapClientError),
     pings: (login, limit) => client.ListPings({ limit, ...(login !== undefined && { login }) }).pipe(mapClientError),
-    deliveries: (login, limit) =>
-      client.ListDeliveries({ limit, ...(login !== undefined && { login }) }).pipe(mapClientError),
+    deliveries: (login, filter, limit) =>
+      client.ListDeliveries({ filter, limit, ...(login !== undefined && { login }) }).pipe(mapClientError),
     hubs: (limit) => client.ListHubs({ limit }).pipe(mapClientError)
   })
 })

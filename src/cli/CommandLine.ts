@@ -19,7 +19,7 @@ const loaders = {
   tail: async () => (await import("./Tail.ts")).tail,
   forward: async () => (await import("./Forward.ts")).forward,
   pings: async () => (await import("./Activity.ts")).pings,
-  deliveries: async () => (await import("./Activity.ts")).deliveries,
+  deliveries: async () => (await import("./Deliveries.ts")).deliveries,
   hubs: async () => (await import("./Activity.ts")).hubs,
   inspect: async () => (await import("./Inspect.ts")).inspectOnline
 }

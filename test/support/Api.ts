@@ -1,6 +1,7 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/operations/Hub.ts"
+import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
 import { Recovery } from "#actors/operations/Recovery.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
@@ -44,7 +45,11 @@ export const basic = (secret = "wonder") => ({
 export const writes = Layer.succeed(WriteProbe, { attempt: Effect.void })
 
 /** Services of the management API. An unmocked method dies. */
-export const management = Layer.mergeAll(Layer.mock(Recovery, {}), Layer.mock(SubscriptionControl, {}))
+export const management = Layer.mergeAll(
+  Layer.mock(DeliveryReports, {}),
+  Layer.mock(Recovery, {}),
+  Layer.mock(SubscriptionControl, {})
+)
 
 /** An outbox in which three deliveries wait, the oldest one since the epoch. */
 export const outbox = Layer.mock(Outbox, { measure: Effect.succeed({ waiting: 3, oldestAt: 0 }) })

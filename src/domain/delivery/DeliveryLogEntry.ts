@@ -57,6 +57,9 @@ export const firstSuccessSlot = 1_024
 export const successSlotOf = (sequence: number, isRecorded: boolean): number =>
   firstSuccessSlot + sequence % (isRecorded ? maxRecorded : maxSuccesses)
 
+/** Time for which all attempts of a subscription are recorded on request, in minutes. */
+export const recordingMinutes = 60
+
 /** Maximum of recorded subscriptions per account. */
 export const maxRecordings = 20
 

@@ -72,3 +72,29 @@ export const reasonOfError = {
   Timeout: "timeout",
   Protocol: "protocol"
 } as const satisfies Record<string, SilentReason>
+
+/** A sentence with the usual remedy. */
+export const explainReason = (reason: FailureReason): string => explanations[reason]
+
+const explanations: { readonly [reason in FailureReason]: string } = {
+  "refused-address": "The name of the callback resolves to an address to which this service does not connect.",
+  dns: "The name of the callback could not be resolved.",
+  connect: "No connection to the callback's server could be made.",
+  tls: "The server of the callback has no certificate that is valid for its name, or the TLS handshake failed.",
+  timeout: "The callback did not answer in time. It should answer first, and work afterwards.",
+  protocol: "The connection broke, or the answer was no valid HTTP.",
+  bounced: "The XMPP message was returned by its recipient or by a server.",
+  xmpp: "The XMPP server did not take the message.",
+  "refused-intent":
+    "The callback did not confirm the subscription. It has to answer 2xx with the challenge as its body.",
+  secret: "The stored secret of the subscription cannot be decrypted.",
+  redirect: "The callback redirects. Redirects are not followed: subscribe the new URL.",
+  unauthorized: "The callback requires a login that the notification does not have, or forbids it.",
+  "not-found": "The server of the callback does not know its path.",
+  gone: "The callback answered 410, which ends its subscription.",
+  "too-large": "The callback does not take a notification of this size.",
+  "rate-limited": "The callback received too many requests.",
+  "client-error": "The callback rejects the notification.",
+  "server-error": "The callback failed. Its own log has the reason.",
+  "unknown-status": "The callback answered with a status that is neither a success nor a known failure."
+}

@@ -36,12 +36,12 @@ const describeRoute = (
   errorResponses: Json
 ): Json => ({
   operationId: `${method.toLowerCase()}${
-    path.replace(/^\/api/, "").replace(/[/-](\w)/g, (_, first) => first.toUpperCase())
+    path.replace(/^\/api/, "").replace(/[/-]\{?(\w)|\}/g, (_, first = "") => first.toUpperCase())
   }`,
   summary,
   description: `Needs the right \`${right}\`.`,
   tags: [group],
-  ...(method === "GET" ? { parameters: describeQuery(describe(input)) } : {
+  ...(method === "GET" ? { parameters: describeQuery(describe(input), path) } : {
     requestBody: { content: { "application/json": { schema: describe(input) } } }
   }),
   responses: {
@@ -50,11 +50,11 @@ const describeRoute = (
   }
 })
 
-/** One parameter of the query per property of the input. */
-const describeQuery = ({ properties, required }: Json): ReadonlyArray<Json> =>
+/** One parameter of the query, or of the path, per property of the input. */
+const describeQuery = ({ properties, required }: Json, path: string): ReadonlyArray<Json> =>
   Object.entries(properties as Json).map(([name, schema]) => ({
     name,
-    in: "query",
+    in: path.includes(`{${name}}`) ? "path" : "query",
     required: Array.isArray(required) && required.includes(name),
     schema
   }))

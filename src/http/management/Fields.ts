@@ -22,15 +22,10 @@ export const text = (maxLength: number, description: string, expected = "a text"
     expected: `${expected} of 1 to ${maxLength} characters`
   })
 
-/**
- * One of some words, in exactly this spelling.
- *
- * @public
- */
+/** One of some words, in exactly this spelling. */
 export const word = <const Words extends ReadonlyArray<string>>(words: Words, description: string) =>
   Schema.Literals(words).annotate({ description, expected: words.map((word) => JSON.stringify(word)).join(" or ") })
 
-/** @public */
 export const flag = (description: string) => Schema.Boolean.annotate({ description, expected: "true or false" })
 
 /** A list of 1 to `maxItems` items, which `expected` names. */
@@ -58,7 +53,6 @@ export const cursor = optional(
 /** `next` in a response. */
 export const cursorText = Schema.String.annotate({ description: "Cursor of the next page; absent at the end." })
 
-/** @public */
 export const subscriptionId = integer(
   1,
   Number.MAX_SAFE_INTEGER,
@@ -74,11 +68,20 @@ export const subscriptionName = {
 
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 
+const timeText = Schema.String.check(
+  Schema.isPattern(timePattern),
+  Schema.makeFilter((text) => !Number.isNaN(Date.parse(text)))
+)
+
+/** A moment. */
+export const instant = (description: string) =>
+  timeText.annotate({ description, expected: "a time such as 2026-01-31T09:30:00Z" })
+
 /** A sequence of the subscription, or a time. */
 export const since = optional(
   Schema.Union([
     Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
-    Schema.String.check(Schema.isPattern(timePattern), Schema.makeFilter((text) => !Number.isNaN(Date.parse(text))))
+    timeText
   ]).annotate({
     description: "The first sequence, or the time since which notifications were recorded.",
     expected: "a sequence from 1 on, or a time such as 2026-01-31T09:30:00Z"

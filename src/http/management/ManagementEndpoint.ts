@@ -26,7 +26,7 @@ export const makeManagementEndpoint = Effect.gen(function*() {
 
   const respond = Effect.fnUntraced(function*(request: HttpServerRequest) {
     const path = request.url.split("?", 1)[0]?.replace(/(?<=.)\/$/, "") ?? ""
-    const routes = routesByPath.get(path)
+    const { id, routes } = findRoutes(routesByPath, path)
     if (routes === undefined) {
       return JsonReply.error(404, "not_found", `There is nothing at ${quote(path)}; /openapi.json lists the paths.`)
     }
@@ -36,7 +36,7 @@ export const makeManagementEndpoint = Effect.gen(function*() {
     if (route.method === "POST") yield* rejectCrossSite(request, baseUrl, `POST ${path}`)
     yield* requireRight(caller, route.right)
     const handle = (input: ReceivedInput) => Effect.provideContext(route.handle(input, { caller }), services)
-    if (route.method === "GET") return JsonReply.json(yield* handle(yield* collectQuery(query)))
+    if (route.method === "GET") return JsonReply.json(yield* handle(withId(yield* collectQuery(query), id)))
     yield* refuseOtherInput(request, query.names)
     return JsonReply.json(
       yield* withBody(budget, request, (bytes) => Effect.flatMap(parseJsonObject(bytes), handle))
@@ -46,6 +46,21 @@ export const makeManagementEndpoint = Effect.gen(function*() {
   return (request: HttpServerRequest): Effect.Effect<HttpServerResponse> =>
     JsonReply.catchErrors(Effect.withSpan(respond(request), "Management.respond")).pipe(Effect.catchCause(renderCause))
 })
+
+/** The routes of a path. `{id}` in the path of a route stands for its last part. */
+const findRoutes = (
+  routesByPath: ReadonlyMap<string, ReadonlyArray<Route>>,
+  path: string
+): { readonly routes: ReadonlyArray<Route> | undefined; readonly id?: string } => {
+  const routes = routesByPath.get(path)
+  if (routes !== undefined) return { routes }
+  const [, parent, id = ""] = /^(.*)\/([\w-]+)$/.exec(path) ?? []
+  return { routes: routesByPath.get(`${parent}/{id}`), id }
+}
+
+/** The input with the id of the path, which wins over a parameter of this name. */
+const withId = (input: ReceivedInput, id: string | undefined): ReceivedInput =>
+  id === undefined ? input : { ...input, values: { ...input.values, id } }
 
 const selectRoute = (routes: ReadonlyArray<Route>, method: string): Effect.Effect<Route, HttpRejection> => {
   const route = routes.find((route) => route.method === (method === "HEAD" ? "GET" : method))

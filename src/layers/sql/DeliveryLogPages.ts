@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import {
   type DeliveryPage,
@@ -6,8 +6,10 @@ import {
   firstPositionAt,
   type LoggedAttempt,
   type LoggedDenial,
+  maxRecorded,
   parseLogId,
-  parsePosition
+  parsePosition,
+  timeOfPosition
 } from "#domain/delivery/DeliveryLogEntry.ts"
 import {
   attemptOf,
@@ -18,11 +20,15 @@ import {
   endSelect,
   resultCondition
 } from "./DeliveryLogRows.ts"
+import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
 import { run } from "./Query.ts"
 import { urlKey } from "./Values.ts"
 
-/** Rows that one page looks through when an index serves only one of its filters. */
-const maxScanned = 5_000
+/** Rows that one page looks through when its index does not serve all filters: those of a topic and a host together. */
+const maxScanned = 1_000
+
+/** Rows of a subscription, at most. */
+const maxOfSubscription = 2 * maxRecorded
 
 /** Reads a page of the log, see `DeliveryLog.list`. */
 export const listDeliveries = (sql: SqlClient.SqlClient) =>
@@ -70,16 +76,32 @@ interface ScanRow extends AttemptRow {
   readonly found: boolean
 }
 
+/** Spans below the start of a page of all accounts, in ms. Each account has its own range of the index, so that the newest rows are few. */
+const spans = [minuteMs, hourMs, dayMs]
+
 const selectAttempts = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, query: DeliveryQuery) {
+  if (resultCondition(query, "l.result") === undefined) return { events: [], scannedTo: undefined }
+  if (query.accountId !== undefined || query.subscriptionId !== undefined) return yield* scanAttempts(sql, query)
+  const now = yield* Clock.currentTimeMillis
+  const end = Math.min(
+    now,
+    query.to ?? now,
+    query.after === undefined ? now : timeOfPosition(parsePosition(query.after) ?? 0n)
+  )
+  for (const span of spans) {
+    const newest = yield* scanAttempts(sql, { ...query, from: Math.max(query.from ?? 0, end - span) })
+    if (newest.events.length > query.limit) return newest
+  }
+  return yield* scanAttempts(sql, query)
+})
+
+const scanAttempts = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, query: DeliveryQuery) {
   const { add, values } = makeParameters()
-  const condition = resultCondition(query, "l.result")
-  if (condition === undefined) return { events: [], scannedTo: undefined }
   const scan = scanOf(query, add)
-  const maxRows = scan.residual.length === 0 ? query.limit + 1 : maxScanned
   const rows = yield* run(
     sql.unsafe<ScanRow>(
       `with recursive ${scan.kinds}scanned as materialized (
-      ${scan.select(maxRows)} order by l.id desc limit ${maxRows}
+      ${scan.select} order by l.id desc limit ${scan.limit}
     )
     select s.scanned, s.last, t.id is not null as found, t.* from (select count(*)::int4 as scanned, min(id)::text as last from scanned) s
     left join lateral (
@@ -95,13 +117,14 @@ const selectAttempts = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, que
   const events = rows.flatMap((row) =>
     row.found && row.topic !== null && (query.host === undefined || row.host === query.host) ? [attemptOf(row)] : []
   )
-  return { events, scannedTo: first?.scanned === maxRows ? first.last ?? undefined : undefined }
+  return { events, scannedTo: first?.scanned === scan.limit ? first.last ?? undefined : undefined }
 })
 
 interface Scan {
   /** Further relations of the statement. */
   readonly kinds: string
-  readonly select: (limit: number) => string
+  readonly select: string
+  readonly limit: number
   /** Conditions that the index of the scan does not serve. */
   readonly residual: ReadonlyArray<string>
 }
@@ -110,12 +133,9 @@ const scannedColumns = "l.subscription_id, l.slot, l.id"
 
 /** The scan by the most selective filter. */
 const scanOf = (query: DeliveryQuery, add: Add): Scan => {
-  const { accountId, host, outcome, reason, code, subscriptionId, topic } = query
+  const { accountId, host, subscriptionId, topic } = query
   const account = accountId === undefined ? undefined : add(accountId, "int4")
   const ranges = rangeConditions(query, "l", add)
-  const byResult = outcome === undefined && reason === undefined && code === undefined
-    ? []
-    : [resultCondition(query, "l.result") ?? "false"]
   const byHost = host === undefined ? [] : [`l.host_key = hashtext(${add(host, "text")})`]
   const byTopic = topic === undefined ? [] : [resourceCondition(topic.canonical, add)]
   if (subscriptionId !== undefined) {
@@ -126,60 +146,56 @@ const scanOf = (query: DeliveryQuery, add: Add): Scan => {
     ]
     return {
       kinds: "",
-      select: () => `select ${scannedColumns} from delivery_log l where ${conditions.join(" and ")}`,
-      residual: [...byTopic, ...byHost, ...byResult]
+      select: `select ${scannedColumns} from delivery_log l where ${conditions.join(" and ")}`,
+      limit: maxOfSubscription + 1,
+      residual: [...byTopic, ...byHost, resultCondition(query, "l.result") ?? "false"]
     }
   }
-  const [indexed = [], ...others] = [byTopic, byHost].filter((conditions) => conditions.length > 0)
-  if (indexed.length > 0) {
-    return {
-      kinds: "",
-      select: selectOfAccounts(account, [...indexed, ...ranges]),
-      residual: [...others.flat(), ...byResult]
-    }
-  }
-  return {
-    kinds: kindsOf(account),
-    select: (limit) =>
-      `select ${scannedColumns} from kinds k cross join lateral (
-        select ${scannedColumns} from delivery_log l
-        where ${
-        ["l.account_id = k.account_id", "l.result = k.result", ...ranges].join(" and ")
-      } order by l.id desc limit ${limit}
-      ) l where ${resultCondition(query, "k.result") ?? "false"}`,
-    residual: []
-  }
+  const [prefix = [], ...others] = [byTopic, byHost].filter((conditions) => conditions.length > 0)
+  const residual = others.flat()
+  const limit = residual.length === 0 ? query.limit + 1 : maxScanned
+  return { ...scanOfKinds(query, account, prefix, ranges, limit), limit, residual }
 }
+
+/**
+ * The newest rows by account and result, which all indexes have in order of their positions. `prefix` are conditions on the columns of the
+ * index between the account and the result.
+ */
+const scanOfKinds = (
+  query: DeliveryQuery,
+  account: string | undefined,
+  prefix: ReadonlyArray<string>,
+  ranges: ReadonlyArray<string>,
+  limit: number
+): Pick<Scan, "kinds" | "select"> => ({
+  kinds: kindsOf(account, prefix),
+  select: `select ${scannedColumns} from kinds k cross join lateral (
+    select ${scannedColumns} from delivery_log l
+    where ${["l.account_id = k.account_id", ...prefix, "l.result = k.result", ...ranges].join(" and ")}
+    order by l.id desc limit ${limit}
+  ) l where ${resultCondition(query, "k.result") ?? "false"}`
+})
+
+/** The results that occur, by account: each step of the recursion looks up the next one in the index. */
+const kindsOf = (account: string | undefined, prefix: ReadonlyArray<string>): string =>
+  `kinds (account_id, result) as (
+    select a.id, f.result from accounts a cross join lateral (
+      select l.result from delivery_log l where ${
+    ["l.account_id = a.id", ...prefix].join(" and ")
+  } order by l.result limit 1
+    ) f ${account === undefined ? "" : `where a.id = ${account}`}
+    union all
+    select k.account_id, n.result from kinds k cross join lateral (
+      select l.result from delivery_log l
+      where ${["l.account_id = k.account_id", ...prefix, "l.result > k.result"].join(" and ")} order by l.result limit 1
+    ) n
+  ), `
 
 /** The resource of a topic; none for an unknown topic. */
 const resourceCondition = (canonical: string, add: Add): string => {
   const url = add(canonical, "text")
   return `l.resource_id = (select r.id from resources r where r.key = ${urlKey(url)} and r.url = ${url})`
 }
-
-/** The newest rows of each account that match, because each index begins with the account. */
-const selectOfAccounts = (account: string | undefined, conditions: ReadonlyArray<string>) => (limit: number) =>
-  `select ${scannedColumns} from accounts a cross join lateral (
-    select ${scannedColumns} from delivery_log l
-    where ${["l.account_id = a.id", ...conditions].join(" and ")} order by l.id desc limit ${limit}
-  ) l${account === undefined ? "" : ` where a.id = ${account}`}`
-
-/** The results that occur, by account: each step of the recursion looks up the next one in the index. */
-export const kindsOf = (account: string | undefined): string =>
-  `kinds (account_id, result) as (
-    (select l.account_id, l.result from delivery_log l ${
-    account === undefined ? "" : `where l.account_id = ${account}`
-  } order by l.account_id, l.result limit 1)
-    union all
-    select n.account_id, n.result from kinds k cross join lateral (
-      select l.account_id, l.result from delivery_log l
-      where ${
-    account === undefined
-      ? "(l.account_id, l.result) > (k.account_id, k.result)"
-      : `l.account_id = ${account} and l.result > k.result`
-  } order by l.account_id, l.result limit 1
-    ) n
-  ), `
 
 /** Ends and denials are few, so that any filter may look through all of them. None behind `scannedTo`, where the next page begins. */
 const selectEnds = Effect.fnUntraced(function*(

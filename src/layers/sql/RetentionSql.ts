@@ -6,7 +6,6 @@ import { maxEventDays } from "#domain/ports/EventLog.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { maxVerificationDelayMs } from "#domain/ports/VerificationQueue.ts"
 import { repeatInBackground } from "./Background.ts"
-import { kindsOf } from "./DeliveryLogPages.ts"
 import { run } from "./Query.ts"
 import { correctUnwatched, deleteUnwatched, selectUnwatched } from "./UnwatchedResources.ts"
 import { column, instant } from "./Values.ts"
@@ -201,7 +200,7 @@ const pruneParts = (sql: SqlClient.SqlClient) =>
       )
   )
 
-/** The oldest attempts of each account and result, which an index has in order of time. */
+/** The oldest attempts of each account and result, which an index has in order of time; also of a deleted account. */
 const pruneDeliveryLog = (sql: SqlClient.SqlClient) =>
   Effect.fn("Retention.pruneDeliveryLog")(function*(before: number, limit: number) {
     const position = firstPositionAt(before)
@@ -212,7 +211,14 @@ const pruneDeliveryLog = (sql: SqlClient.SqlClient) =>
       [position, limit]
     ))
     const attempts = yield* run(sql.unsafe(
-      `with recursive ${kindsOf(undefined)}old as materialized (
+      `with recursive kinds as (
+        (select l.account_id, l.result from delivery_log l order by l.account_id, l.result limit 1)
+        union all
+        select n.account_id, n.result from kinds k cross join lateral (
+          select l.account_id, l.result from delivery_log l where (l.account_id, l.result) > (k.account_id, k.result)
+          order by l.account_id, l.result limit 1
+        ) n
+      ), old as materialized (
         select l.subscription_id, l.slot from kinds k cross join lateral (
           select l.subscription_id, l.slot from delivery_log l
           where l.account_id = k.account_id and l.result = k.result and l.id < $1::int8 order by l.id limit $2::int4

@@ -272,8 +272,8 @@ const deliveries = [
   `create index deliveries_stalled on deliveries (due_at) where state = 0`,
   `create index deliveries_expired on deliveries (due_at) where state = 1`,
 
-  // The last failures and successes: a fixed number of slots per subscription bounds the log. Indexes of account, id and one more
-  // column serve a page of any filter. No foreign key, as in the outbox.
+  // The last failures and successes: a fixed number of slots per subscription bounds the log. The indexes begin with the account and end with
+  // result and id, so that a page of any filter reads few rows. No foreign key, as in the outbox.
   `create sequence log_positions`,
   `create table delivery_log (
     id bigint not null,                         -- epoch ms of the attempt * 2^21 + 21 bits of log_positions: the order of all pages
@@ -296,8 +296,8 @@ const deliveries = [
     primary key (subscription_id, slot)
   )`,
   `create index delivery_log_result on delivery_log (account_id, result, id)`,
-  `create index delivery_log_host on delivery_log (account_id, host_key, id)`,
-  `create index delivery_log_resource on delivery_log (account_id, resource_id, id)`,
+  `create index delivery_log_host on delivery_log (account_id, host_key, result, id)`,
+  `create index delivery_log_resource on delivery_log (account_id, resource_id, result, id)`,
 
   // Subscriptions whose attempts are all recorded.
   `create table delivery_recordings (
