@@ -17,7 +17,7 @@ export interface Search {
   readonly feedInurl?: string
   readonly feedHostname?: string
   /** An unknown rank counts as 0. */
-  readonly ranks: ReadonlyArray<{ readonly rank: Rank; readonly range: RankRange }>
+  readonly ranks: ReadonlyArray<{ readonly rank: Rank; readonly range: NumberRange }>
   /** Bare JID, and domain of a JID, in the forms of `Jid`. */
   readonly endpointJid?: string
   readonly endpointDomain?: string
@@ -25,12 +25,20 @@ export interface Search {
   readonly endpointUrl?: string
   readonly endpointInurl?: string
   readonly endpointHostname?: string
+  /** The resource is in its error state. */
+  readonly feedFailing?: boolean
+  /** HTTP status of the last fetch. Errors (0, and 400 or more) count once the resource is in its error state. */
+  readonly feedCode?: NumberRange
+  /** All deliveries fail since the last success. */
+  readonly endpointFailing?: boolean
+  /** Number of dropped notifications. */
+  readonly dropped?: NumberRange
 }
 
 export type Rank = "velocity" | "bozo" | "porn" | "popularity"
 
 /** The numbers with this relation to `value`. */
-export interface RankRange {
+export interface NumberRange {
   readonly relation: "=" | "<" | "<=" | ">" | ">="
   readonly value: number
 }
@@ -64,7 +72,11 @@ const readers = {
   "endpoint.domain": (text) => Result.map(parseHostname(text), (host) => ({ endpointDomain: Jid.domainOf(host) })),
   "endpoint.url": (text) => Result.succeed({ endpointUrl: text }),
   "endpoint.inurl": (text) => Result.map(parseUrlPart(text), (endpointInurl) => ({ endpointInurl })),
-  "endpoint.hostname": (text) => Result.map(parseHostname(text), (endpointHostname) => ({ endpointHostname }))
+  "endpoint.hostname": (text) => Result.map(parseHostname(text), (endpointHostname) => ({ endpointHostname })),
+  "feed.failing": (text) => Result.map(parseFlag(text), (feedFailing) => ({ feedFailing })),
+  "feed.code": (text) => Result.map(parseRange(text), (feedCode) => ({ feedCode })),
+  "endpoint.failing": (text) => Result.map(parseFlag(text), (endpointFailing) => ({ endpointFailing })),
+  "deliveries.dropped": (text) => Result.map(parseRange(text), (dropped) => ({ dropped }))
 } satisfies Record<string, (text: string) => KeyResult>
 
 export type Key = keyof typeof readers
@@ -98,7 +110,7 @@ export const parse = (
   return Result.succeed(search)
 }
 
-/** The keys of the parts that are texts. */
+/** The keys of the parts that are texts or flags. */
 const textKeys = {
   format: "format",
   feedUrl: "feed.url",
@@ -108,16 +120,22 @@ const textKeys = {
   endpointDomain: "endpoint.domain",
   endpointUrl: "endpoint.url",
   endpointInurl: "endpoint.inurl",
-  endpointHostname: "endpoint.hostname"
-} satisfies { readonly [part in Exclude<keyof Search, "ranks">]: Key }
+  endpointHostname: "endpoint.hostname",
+  feedFailing: "feed.failing",
+  endpointFailing: "endpoint.failing"
+} satisfies { readonly [part in Exclude<keyof Search, "ranks" | "feedCode" | "dropped">]: Key }
+
+const formatRange = ({ relation, value }: NumberRange): string => `${relation}${value}`
 
 /** Formats a search as keys and texts, which `parse` reads back. */
 export const format = (search: Search): ReadonlyArray<readonly [key: Key, text: string]> => [
   ...Object.entries(textKeys).flatMap(([part, key]): ReadonlyArray<readonly [Key, string]> => {
     const text = search[part as keyof typeof textKeys]
-    return text === undefined ? [] : [[key, text]]
+    return text === undefined ? [] : [[key, String(text)]]
   }),
-  ...search.ranks.map(({ range: { relation, value }, rank }) => [`feed.${rank}`, `${relation}${value}`] as const)
+  ...search.ranks.map(({ range, rank }) => [`feed.${rank}`, formatRange(range)] as const),
+  ...(search.feedCode === undefined ? [] : [["feed.code", formatRange(search.feedCode)] as const]),
+  ...(search.dropped === undefined ? [] : [["deliveries.dropped", formatRange(search.dropped)] as const])
 ]
 
 /** A part with an indexed word, so that the search need not read every URL. `../..` has none, and `x.y` no useful one. */
@@ -135,18 +153,26 @@ const parseHostname = (text: string): Result.Result<string, string> => {
     : Result.succeed(url.hostname)
 }
 
-const parseRank = (rank: Rank, text: string): KeyResult => {
+const parseFlag = (text: string): Result.Result<boolean, string> => {
+  const flag = text.toLowerCase()
+  return flag === "true" || flag === "false" ? Result.succeed(flag === "true") : Result.fail("can be true or false")
+}
+
+const parseRank = (rank: Rank, text: string): KeyResult =>
+  Result.map(parseRange(text), (range) => ({ ranks: [{ rank, range }] }))
+
+const parseRange = (text: string): Result.Result<NumberRange, string> => {
   const [, relation = "=", number = ""] =
     /^\s*(>=|<=|=|>|<)?\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*$/i.exec(text) ??
       []
   const value = number === "" ? NaN : Number(number)
   return Number.isFinite(value)
-    ? Result.succeed({ ranks: [{ rank, range: { relation: relation as RankRange["relation"], value } }] })
+    ? Result.succeed({ relation: relation as NumberRange["relation"], value })
     : Result.fail("has to be a number, or one behind >, >=, <= or <")
 }
 
 /** True for a rank within the range. */
-export const isInRange = (rank: number | undefined, { relation, value }: RankRange): boolean => {
+export const isInRange = (rank: number | undefined, { relation, value }: NumberRange): boolean => {
   const known = rank ?? 0
   switch (relation) {
     case "=":

@@ -73,8 +73,11 @@ describe("Search", () => {
       "feed.title",
       "x",
       "search has no key \"feed.title\"; there are format, feed.url, feed.inurl, feed.hostname, feed.velocity, feed.bozo, feed.porn, " +
-      "feed.popularity, endpoint.jid, endpoint.domain, endpoint.url, endpoint.inurl, endpoint.hostname."
+      "feed.popularity, endpoint.jid, endpoint.domain, endpoint.url, endpoint.inurl, endpoint.hostname, feed.failing, feed.code, " +
+      "endpoint.failing, deliveries.dropped."
     ],
+    ["feed.failing", "yes", "search[feed.failing] can be true or false; received \"yes\"."],
+    ["deliveries.dropped", "some", "search[deliveries.dropped] has to be a number, or one behind >, >=, <= or <;"],
     ["__proto__", "x", "search has no key \"__proto__\";"],
     ["constructor", "x", "search has no key \"constructor\";"]
   ])("%s=%s is refused", (key, text, expected) => {
@@ -85,8 +88,15 @@ describe("Search", () => {
     const sent = [["format", "json"], ["feed.url", "https://a.example/"], ["endpoint.hostname", "b.example"], [
       "feed.velocity",
       ">=5"
-    ], ["feed.bozo", "=0"]] as const
+    ], ["feed.bozo", "=0"], ["feed.code", ">=400"], ["deliveries.dropped", ">0"]] as const
     assert.deepStrictEqual(format(Result.getOrThrow(parse(sent, "search"))), sent)
+  })
+
+  it("flags are formatted as they are read", () => {
+    const sent = [["feed.failing", "true"], ["endpoint.failing", "false"]] as const
+    const search = Result.getOrThrow(parse(sent, "search"))
+    assert.deepStrictEqual(search, { ranks: [], feedFailing: true, endpointFailing: false })
+    assert.deepStrictEqual(format(search), sent)
   })
 
   it("several keys are one search", () => {

@@ -110,7 +110,8 @@ const fitting = (state: State, accountId: number, search: Search) => {
   const ofAccount = held(state, accountId, () => true)
   const under = (inUrl: InUrl) =>
     ofAccount.filter(({ subscription }) =>
-      fits(search, subscription, resourceOf(state, subscription.resourceId), inUrl)
+      fits(search, subscription, resourceOf(state, subscription.resourceId), inUrl) &&
+      isHealthy(search, state, subscription)
     )
   const exact = under((part, url) => url.toLowerCase().includes(part.toLowerCase()))
   return exact.length > 0 ? exact : under(isSimilar)
@@ -138,6 +139,16 @@ const fits = (search: Search, subscription: Subscription, resource: ResourceStat
         search.endpointUrl === undefined && search.endpointInurl === undefined && search.endpointHostname === undefined
       : same(search.endpointUrl, endpoint) && same(search.endpointHostname, host) &&
         part(search.endpointInurl, endpoint) && search.endpointJid === undefined && search.endpointDomain === undefined)
+}
+
+const isHealthy = (search: Search, state: State, { failing, id, resourceId }: Subscription): boolean => {
+  const { code, inError } = resourceOf(state, resourceId)
+  const dropped = [...state.subscriptions.get(id)?.queue.values() ?? []].filter((row) => row.dropped).length
+  const isError = code !== undefined && (code === 0 || code >= 400)
+  return (search.feedFailing ?? inError) === inError &&
+    (search.endpointFailing ?? failing !== undefined) === (failing !== undefined) &&
+    (search.dropped === undefined || isInRange(dropped, search.dropped)) &&
+    (search.feedCode === undefined || code !== undefined && (inError || !isError) && isInRange(code, search.feedCode))
 }
 
 const listed = (

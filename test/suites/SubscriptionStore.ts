@@ -1,6 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { resourceProfileOf, type ResourceState } from "#domain/poll/Resource.ts"
@@ -466,7 +467,7 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       const shown = { subscription, resource: resourceProfileOf(state) }
       const query = { accountId: account.id, page: 1, byPage: 20 }
       assert.deepStrictEqual(yield* store.list(query), { items: [shown], total: undefined })
-      const counted = { items: [{ ...shown, deliveries: { waiting: 2, dropped: 1 } }], total: 1 }
+      const counted = { items: [{ ...shown, deliveries: { waiting: 2, dropped: 1 }, nextTryAt: deliveries[1]?.dueAt ?? 0 }], total: 1 }
       assert.deepStrictEqual(yield* store.list({ ...query, counted: true }), counted)
       const search = { ...matchAll, feedUrl: resource.url }
       assert.deepStrictEqual(yield* store.list({ ...query, search }), { items: [shown], total: undefined })
@@ -528,6 +529,45 @@ const library = Effect.gen(function*() {
 })
 
 const searching = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("finds by the health of feeds and callbacks, and by dropped notifications", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const add = Effect.fnUntraced(function*(name: string, state: Partial<ResourceState>) {
+        const { resource, subscription } = yield* subscribe(wantedBy(account.id, { endpoint: `https://${name}.example/` }))
+        yield* record(unchanged({ ...resource, ...state }))
+        return { subscription, resource: { ...resource, ...state } }
+      })
+      const good = yield* add("good", { code: 200, lastFetch: 1_000 })
+      yield* add("gone", { code: 410, lastFetch: 1_000, inError: true, failures: 2 })
+      yield* add("unread", { code: 200, lastFetch: 1_000, inError: true, failures: 3 })
+      const late = yield* add("late", { code: 304, lastFetch: 1_000 })
+      yield* SubscriptionHealth.use((health) => health.saveFailing(late.subscription.id, { since: 5_000, announced: 0 }))
+      for (const [item, count] of [[late, 3], [good, 1]] as const) {
+        for (let i = 0; i < count; i++) {
+          const [delivery] = yield* record(found(item.resource, [entry(`${count} ${i}`)]))
+          yield* Outbox.use((outbox) => outbox.drop(delivery ?? assert.fail(), { code: 500, message: "It failed." }))
+        }
+      }
+      const store = yield* SubscriptionStore
+      const find = Effect.fnUntraced(function*(search: Record<string, string>) {
+        const parsed = yield* Effect.fromResult(parse(Object.entries(search), "search"))
+        const { items } = yield* store.list({ accountId: account.id, page: 1, byPage: 20, search: parsed })
+        return items.map(({ subscription }) => new URL(subscription.endpoint).hostname.split(".")[0])
+      })
+      assert.deepStrictEqual(yield* find({ "feed.failing": "true" }), ["gone", "unread"])
+      assert.deepStrictEqual(yield* find({ "feed.failing": "false" }), ["good", "late"])
+      assert.deepStrictEqual(yield* find({ "feed.code": "410" }), ["gone"])
+      assert.deepStrictEqual(yield* find({ "feed.code": ">=400" }), ["gone"])
+      assert.deepStrictEqual(yield* find({ "feed.code": "200" }), ["good", "unread"])
+      assert.deepStrictEqual(yield* find({ "feed.code": "<400", "feed.failing": "true" }), ["unread"])
+      assert.deepStrictEqual(yield* find({ "endpoint.failing": "true" }), ["late"])
+      assert.deepStrictEqual(yield* find({ "endpoint.failing": "false" }), ["good", "gone", "unread"])
+      assert.deepStrictEqual(yield* find({ "deliveries.dropped": ">0" }), ["good", "late"])
+      assert.deepStrictEqual(yield* find({ "deliveries.dropped": ">=2", "endpoint.failing": "true" }), ["late"])
+      assert.deepStrictEqual(yield* find({ "deliveries.dropped": "0" }), ["gone", "unread"])
+      assert.deepStrictEqual(yield* find({ "deliveries.dropped": "<3" }), ["good", "gone", "unread"])
+    }))
+
   it.effect("finds by each key, whole", () =>
     Effect.gen(function*() {
       const { find, hooks, site } = yield* library

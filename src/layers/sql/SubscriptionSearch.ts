@@ -1,4 +1,4 @@
-import type { Rank, Search } from "#domain/Search.ts"
+import { isInRange, type NumberRange, type Rank, type Search } from "#domain/Search.ts"
 import { legalText, urlKey } from "./Values.ts"
 
 const ranks: { readonly [rank in Rank]: string } = {
@@ -53,12 +53,63 @@ export const searchSql = (
   for (const { rank, range } of search.ranks) {
     ofResource.push(`coalesce(${ranks[rank]}, 0) ${range.relation} ${put(range.value, "float8")}`)
   }
+  addHealth(search, ofSubscription, ofResource, (value) => put(value, "float8"))
   return ofResource.length === 0
     ? `subscriptions u where ${ofSubscription.join(" and ")}`
     : `subscriptions u join resources r on r.id = u.resource_id where ${
       [...ofSubscription, ...ofResource].join(" and ")
     }`
 }
+
+/**
+ * Adds the conditions on the health of callbacks and resources.
+ *
+ * What is rare has a partial index: resources in error, failing subscriptions, dropped deliveries. A search for these starts there. A walk
+ * through the account finds common values soon.
+ */
+const addHealth = (
+  { dropped, endpointFailing, feedCode, feedFailing }: Search,
+  ofSubscription: Array<string>,
+  ofResource: Array<string>,
+  put: (value: number) => string
+): void => {
+  if (endpointFailing !== undefined) {
+    ofSubscription.push(`u.failing_since is ${endpointFailing ? "not " : ""}null`)
+  }
+  if (dropped !== undefined) {
+    if (!isInRange(0, dropped)) ofSubscription.push(`u.id in (${idsWithDropped})`)
+    ofSubscription.push(`${countDropped} ${dropped.relation} ${put(dropped.value)}`)
+  }
+  if (feedFailing !== undefined) {
+    ofResource.push(feedFailing ? `r.id in (${idsInError})` : `not exists (${idsInError} and t.resource_id = r.id)`)
+  }
+  if (feedCode !== undefined) {
+    if (isErrorRange(feedCode)) ofResource.push(`r.id in (${idsInError})`)
+    ofResource.push(
+      `(select p.http_code from schedule p where p.resource_id = r.id) ${feedCode.relation} ${put(feedCode.value)}`
+    )
+  }
+}
+
+const idsInError = "select t.resource_id from resource_state t where t.in_error"
+
+const countDropped = "(select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)"
+
+/** The subscriptions with dropped deliveries: one look into the index for each, because one may have thousands. */
+const idsWithDropped = `
+  with recursive found as (
+    (select d.subscription_id as id from deliveries d where d.state = 1 order by d.subscription_id limit 1)
+    union all
+    select (
+      select d.subscription_id from deliveries d where d.state = 1 and d.subscription_id > f.id
+      order by d.subscription_id limit 1
+    ) from found f where f.id is not null
+  )
+  select id from found where id is not null`
+
+/** Whether a range holds no code of a successful fetch. Such codes are rare. */
+const isErrorRange = (range: NumberRange): boolean =>
+  Array.from({ length: 200 }, (_, i) => i + 200).every((code) => !isInRange(code, range))
 
 /** Compares the hash too, because the index holds the hash: an endpoint can be longer than an index key. */
 const isEndpoint = (endpoint: string): string =>

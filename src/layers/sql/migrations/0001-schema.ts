@@ -121,6 +121,9 @@ const resources = [
     server_profile text                         -- ServerProfile, JSON; null when empty
   ) with (fillfactor = 80)`,
 
+  // Searches for failing resources. The flag changes rarely, so that other updates stay in their page.
+  `create index resource_state_in_error on resource_state (resource_id) where in_error`,
+
   `create table entries (
     resource_id bigint not null,
     seq bigint generated always as identity,    -- order of arrival
@@ -183,6 +186,7 @@ const subscriptions = [
     unique (resource_id, account_id, endpoint, face)
   ) with (fillfactor = 60)`,
   `create index subscriptions_account on subscriptions (account_id, id)`,
+  `create index subscriptions_failing on subscriptions (account_id, id) where failing_since is not null`,
   `create index subscriptions_host on subscriptions (account_id, host, id)`,
   // One callback can have half a million subscriptions: a hash index on endpoint would walk all of them for each insert.
   `create index subscriptions_endpoint on subscriptions (account_id, hashtextextended(endpoint, 0), id)`,
