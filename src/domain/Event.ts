@@ -94,6 +94,17 @@ export interface EventJson {
 /** Characters of a text of an event. Topics and callbacks are shorter. */
 const maxTextLength = 2048
 
+/** Schema of an event in the JSON of its entry: one member for each type. */
+export const EventJsonSchema = Schema.Union(Event.members.map(({ fields: { type, ...data } }) =>
+  Schema.Struct({
+    version: Schema.Literal(eventVersion),
+    id: Schema.Int,
+    type: type as Schema.Literal<Event["type"]>,
+    at: Schema.Int,
+    data: Schema.Struct(data as { readonly [field: string]: Schema.Codec<string | number> })
+  })
+)).annotate({ identifier: "Event" })
+
 /** The event with bounded texts in one line. Texts come from publishers, callbacks and hubs. */
 export const boundTexts = (event: Event): Event =>
   Object.fromEntries(

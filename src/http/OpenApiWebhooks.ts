@@ -1,4 +1,5 @@
 import type { Schema } from "effect"
+import { EventJsonSchema } from "#domain/Event.ts"
 import { Failure, Notification } from "#http/api/ResponseSchemas.ts"
 
 type Json = { readonly [key: string]: unknown }
@@ -65,6 +66,34 @@ const describeNotification = (schemaOf: (schema: Schema.Codec<unknown>) => Json)
   }
 })
 
+const describeEvents = (schemaOf: (schema: Schema.Codec<unknown>) => Json): Json => ({
+  post: {
+    operationId: "notifyEvents",
+    summary: "A notification of the topic {base}/events: each item has an event of the account",
+    security: [],
+    parameters: describeHeaders,
+    requestBody: {
+      required: true,
+      content: {
+        "application/json": {
+          schema: {
+            type: "object",
+            properties: {
+              items: {
+                type: "array",
+                items: { type: "object", properties: { event: schemaOf(EventJsonSchema) }, required: ["event"] }
+              }
+            },
+            required: ["items"]
+          }
+        },
+        "application/atom+xml": { schema: { type: "string" } }
+      }
+    },
+    responses: { "2XX": { description: "Accepted, within 10 s." } }
+  }
+})
+
 const describeVerification = (): Json => ({
   get: {
     operationId: "verifyIntent",
@@ -96,5 +125,6 @@ const describeVerification = (): Json => ({
 /** The requests that Windhover sends to callbacks. `schemaOf` turns a schema into JSON Schema. */
 export const describeWebhooks = (schemaOf: (schema: Schema.Codec<unknown>) => Json): Json => ({
   notification: describeNotification(schemaOf),
+  events: describeEvents(schemaOf),
   verification: describeVerification()
 })

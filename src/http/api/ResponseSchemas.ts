@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { retries } from "#domain/delivery/Retry.ts"
 import { rights } from "#domain/Account.ts"
+import { EventJsonSchema } from "#domain/Event.ts"
 import { optional } from "#http/ParameterSchemas.ts"
 
 /** Schemas of the JSON responses, for `OpenApi`. Times are seconds since 1970. */
@@ -62,7 +63,8 @@ const Item = Schema.Struct({
   actor: optional(Schema.Record(Schema.String, Schema.String)),
   object: optional(Schema.Record(Schema.String, Schema.Unknown)),
   source: optional(Schema.Record(Schema.String, Schema.Unknown)),
-  language: optional(Schema.String)
+  language: optional(Schema.String),
+  event: optional(EventJsonSchema)
 }).annotate({ identifier: "Item" })
 
 /** State of an XMPP subscription. */

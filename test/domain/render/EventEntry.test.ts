@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { boundTexts, encodeEvent, Event } from "#domain/Event.ts"
+import { boundTexts, encodeEvent, Event, EventJsonSchema } from "#domain/Event.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { eventEntry, eventsHeader } from "#domain/render/EventEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
@@ -89,6 +89,10 @@ describe("eventEntry", () => {
       const title = entry.title?.value ?? ""
       assert.match(title, /^[^\u0000-\u001f\u007f-\u009f\u202e]{1,700}$/u)
       assert.isTrue(JSON.stringify(entry).isWellFormed())
+      const decoded = Schema.decodeUnknownSync(EventJsonSchema, { onExcessProperty: "error" })(
+        JSON.parse(JSON.stringify(entry.event))
+      )
+      assert.strictEqual(decoded.type, event.type)
       const xml = renderAtom({ status, header: undefined, entries: [entry], extNamespace: "urn:ext" })
       assert.notInclude(xml, "<b>")
     }
