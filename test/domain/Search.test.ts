@@ -85,10 +85,18 @@ describe("Search", () => {
   })
 
   it("a search is formatted as the keys that it was read from", () => {
-    const sent = [["format", "json"], ["feed.url", "https://a.example/"], ["endpoint.hostname", "b.example"], [
-      "feed.velocity",
-      ">=5"
-    ], ["feed.bozo", "=0"], ["feed.code", ">=400"], ["deliveries.dropped", ">0"]] as const
+    const sent = [
+      ["format", "json"],
+      ["feed.url", "https://a.example/"],
+      ["endpoint.hostname", "b.example"],
+      [
+        "feed.velocity",
+        ">=5"
+      ],
+      ["feed.bozo", "=0"],
+      ["feed.code", ">=400"],
+      ["deliveries.dropped", ">0"]
+    ] as const
     assert.deepStrictEqual(format(Result.getOrThrow(parse(sent, "search"))), sent)
   })
 

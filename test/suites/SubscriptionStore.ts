@@ -467,7 +467,10 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       const shown = { subscription, resource: resourceProfileOf(state) }
       const query = { accountId: account.id, page: 1, byPage: 20 }
       assert.deepStrictEqual(yield* store.list(query), { items: [shown], total: undefined })
-      const counted = { items: [{ ...shown, deliveries: { waiting: 2, dropped: 1 }, nextTryAt: deliveries[1]?.dueAt ?? 0 }], total: 1 }
+      const counted = {
+        items: [{ ...shown, deliveries: { waiting: 2, dropped: 1 }, nextTryAt: deliveries[1]?.dueAt ?? 0 }],
+        total: 1
+      }
       assert.deepStrictEqual(yield* store.list({ ...query, counted: true }), counted)
       const search = { ...matchAll, feedUrl: resource.url }
       assert.deepStrictEqual(yield* store.list({ ...query, search }), { items: [shown], total: undefined })
@@ -533,7 +536,9 @@ const searching = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const account = yield* newAccount
       const add = Effect.fnUntraced(function*(name: string, state: Partial<ResourceState>) {
-        const { resource, subscription } = yield* subscribe(wantedBy(account.id, { endpoint: `https://${name}.example/` }))
+        const { resource, subscription } = yield* subscribe(
+          wantedBy(account.id, { endpoint: `https://${name}.example/` })
+        )
         yield* record(unchanged({ ...resource, ...state }))
         return { subscription, resource: { ...resource, ...state } }
       })
@@ -541,7 +546,9 @@ const searching = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* add("gone", { code: 410, lastFetch: 1_000, inError: true, failures: 2 })
       yield* add("unread", { code: 200, lastFetch: 1_000, inError: true, failures: 3 })
       const late = yield* add("late", { code: 304, lastFetch: 1_000 })
-      yield* SubscriptionHealth.use((health) => health.saveFailing(late.subscription.id, { since: 5_000, announced: 0 }))
+      yield* SubscriptionHealth.use((health) =>
+        health.saveFailing(late.subscription.id, { since: 5_000, announced: 0 })
+      )
       for (const [item, count] of [[late, 3], [good, 1]] as const) {
         for (let i = 0; i < count; i++) {
           const [delivery] = yield* record(found(item.resource, [entry(`${count} ${i}`)]))
