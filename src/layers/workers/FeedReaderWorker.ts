@@ -5,7 +5,7 @@ import type { WorkerTurn } from "#domain/poll/WorkerTurn.ts"
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
 import { joinParts, type ResultPart } from "#layers/workers/feed-reader/ResultParts.ts"
 import type { ReadRequest } from "#layers/workers/feed-reader/worker.ts"
-import { WorkerThread } from "./WorkerThread.ts"
+import { collectGarbage, WorkerThread } from "./WorkerThread.ts"
 import { WorkerTurns } from "./WorkerTurns.ts"
 
 export interface FeedReaderOptions {
@@ -16,6 +16,14 @@ export interface FeedReaderOptions {
   /** Delay of the thread's start. By default the thread starts with the first large document. */
   readonly startAfter?: Duration.Input
 }
+
+/**
+ * Before a document with more bytes, this process collects its garbage.
+ *
+ * The entries of the last large documents are old objects, which the engine would keep beside those of the next one. A collection takes some
+ * 50 ms, reading such a document more than a second.
+ */
+const collectFromBytes = 8 * 1024 * 1024
 
 /**
  * Reads large documents in threads, so that no document delays the polls of the others. Documents for accounts have a thread of their own.
@@ -37,7 +45,10 @@ export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderO
       const readInThread = (bytes: Uint8Array, options: ReadOptions, { isForStrangers, key }: WorkerTurn) => {
         const { thread, turns } = isForStrangers ? forStrangers : forAccounts
         const read = Effect.mapError(
-          Effect.suspend(() => readAllParts(thread, { bytes: new Uint8Array(bytes), options }, deadline)),
+          Effect.suspend(() => {
+            if (bytes.length >= collectFromBytes) collectGarbage()
+            return readAllParts(thread, { bytes: new Uint8Array(bytes), options }, deadline)
+          }),
           (reason) => new ReaderError({ message: `The document cannot be read: ${reason}.` })
         )
         return turns.run(key, read)

@@ -20,7 +20,7 @@ export const serveRequests = <Request, Response>(respond: (request: Request) => 
   parentPort?.postMessage(readyMessage)
 }
 
-/** Runs in the thread: a full garbage collection, which returns the memory of the last document to the system. */
+/** A full garbage collection of the calling thread, which returns the memory of the last documents to the system. */
 export const collectGarbage = (): void => {
   if (collect === undefined) {
     setFlagsFromString("--expose-gc")
@@ -124,6 +124,8 @@ export class WorkerThread<Request, Response> {
     if (this.#worker !== undefined) return this.#worker
     this.#isReady = false
     const { name, script } = this.#options
+    // The flag of the main thread would replace the limit of the young generation.
+    setFlagsFromString("--max-semi-space-size=0")
     const worker = new Worker(script, { name, execArgv: [], resourceLimits })
     const onLoss = () => {
       if (this.#worker === worker) this.#worker = undefined
