@@ -15,6 +15,7 @@ import * as OpenHubLayer from "#actors/operations/OpenHubLayer.ts"
 import * as SubscriptionControlLayer from "#actors/operations/SubscriptionControlLayer.ts"
 import * as DeliveryReportsLayer from "#actors/operations/DeliveryReportsLayer.ts"
 import * as RecoveryLayer from "#actors/operations/RecoveryLayer.ts"
+import * as SecretsLayer from "#actors/operations/SecretsLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
@@ -36,6 +37,7 @@ export const layer = Layer.mergeAll(
   RecoveryLayer.layer,
   SubscriptionControlLayer.layer,
   DeliveryReportsLayer.layer,
+  SecretsLayer.layer,
   Runner.layerWakePartitions,
   Runner.layerOverdueSweep,
   Runner.layerHubReliability,

@@ -1,4 +1,4 @@
-import { Config, Effect, Schema } from "effect"
+import { Config, Effect, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { request } from "undici"
 
@@ -40,29 +40,50 @@ export const getAuthorization = ({ login, token }: RemoteService): string =>
   `Basic ${Buffer.from(`${login}:${token}`).toString("base64")}`
 
 /** Calls the HTTP API and returns the body of a successful answer. */
-export const callApi = Effect.fnUntraced(
-  function*(service: RemoteService, method: "GET" | "POST", parameters: Record<string, string>) {
-    const form = new URLSearchParams(parameters)
-    const base = `${getBaseUrl(service)}/`
+export const callApi = (service: RemoteService, method: "GET" | "POST", parameters: Record<string, string>) => {
+  const form = new URLSearchParams(parameters).toString()
+  // on a subscribe, an Accept header would choose the format of the notifications
+  return method === "GET"
+    ? send(service, "GET", `/?${form}`, { accept: "application/json" })
+    : send(service, "POST", "/", { "content-type": "application/x-www-form-urlencoded" }, form)
+}
+
+/** Posts JSON to a path of the management API and returns the body of a successful answer. */
+export const postManagement = (service: RemoteService, path: `/api/${string}`, input: object) =>
+  send(service, "POST", path, { "content-type": "application/json" }, JSON.stringify(input))
+
+const send = Effect.fnUntraced(
+  function*(
+    service: RemoteService,
+    method: "GET" | "POST",
+    path: string,
+    headers: Record<string, string>,
+    body?: string
+  ) {
+    const base = getBaseUrl(service)
     const answer = yield* Effect.tryPromise({
       try: async (signal) => {
-        const response = await request(method === "GET" ? `${base}?${form}` : base, {
+        const response = await request(base + path, {
           method,
           signal,
-          headers: {
-            authorization: getAuthorization(service),
-            // on a subscribe, the header would choose the format of the notifications
-            ...(method === "GET"
-              ? { accept: "application/json" }
-              : { "content-type": "application/x-www-form-urlencoded" })
-          },
-          ...(method === "POST" ? { body: form.toString() } : {})
+          headers: { authorization: getAuthorization(service), ...headers },
+          ...(body === undefined ? {} : { body })
         })
         return { status: response.statusCode, text: await response.body.text() }
       },
       catch: () =>
-        new RemoteError({ message: `Windhover does not answer at ${base}. Is it running? --url says where.` })
+        new RemoteError({ message: `Windhover does not answer at ${base}/. Is it running? --url says where.` })
     })
-    return answer.status < 300 ? answer.text : yield* new RemoteError({ message: `${answer.status}: ${answer.text}` })
+    return answer.status < 300
+      ? answer.text
+      : yield* new RemoteError({ message: `${answer.status}: ${errorTextOf(answer.text)}` })
   }
 )
+
+const decodeError = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
+)
+
+/** The sentence of an error: the management API wraps it in JSON. */
+const errorTextOf = (text: string): string =>
+  Option.match(decodeError(text), { onNone: () => text, onSome: ({ error }) => error.message })

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { toPrintableField } from "#domain/ControlCharacters.ts"
-import { callApi, RemoteError, serviceFlags } from "./RemoteService.ts"
+import { callApi, postManagement, RemoteError, serviceFlags } from "./RemoteService.ts"
 import { print } from "./Output.ts"
 
 const topic = Argument.String("topic").pipe(Argument.withDescription("URL of the feed or other resource"))
@@ -49,6 +49,43 @@ export const unsubscribe = Command.make(
     yield* print(`The subscription to ${topic} is ended.`)
   })
 ).pipe(Command.withDescription("End a subscription"))
+
+const RotatedSecret = Schema.fromJsonString(Schema.Struct({
+  secret: Schema.optionalKey(Schema.String),
+  previousUntil: Schema.optionalKey(Schema.String)
+}))
+
+export const rotateSecret = Command.make(
+  "rotate-secret",
+  {
+    ...serviceFlags,
+    topic,
+    callback: Argument.String("callback").pipe(Argument.withDescription("URL of the webhook")),
+    secret: Flag.String("secret").pipe(
+      Flag.withDescription("The new secret; without it, Windhover makes one and prints it once"),
+      Flag.optional
+    ),
+    grace: Flag.Int("grace").pipe(
+      Flag.withDescription("Seconds for which the old secret signs beside the new one; a day by default"),
+      Flag.optional
+    )
+  },
+  Effect.fnUntraced(function*({ callback, grace, secret, topic, ...service }) {
+    const text = yield* postManagement(service, "/api/rotate-secret", {
+      topic,
+      callback,
+      ...(Option.isSome(secret) ? { secret: secret.value } : {}),
+      ...(Option.isSome(grace) ? { grace: grace.value } : {})
+    })
+    const rotated = yield* Effect.mapError(Schema.decodeEffect(RotatedSecret)(text), unexpectedAnswer)
+    if (rotated.secret !== undefined) yield* print(`New secret: ${rotated.secret}`)
+    yield* print(
+      rotated.previousUntil === undefined
+        ? "The new secret alone signs from now on."
+        : `The old secret signs beside the new one until ${rotated.previousUntil}.`
+    )
+  })
+).pipe(Command.withDescription("Replace the secret of a subscription, with a time in which both secrets sign"))
 
 const SubscriptionList = Schema.fromJsonString(Schema.Struct({
   subscriptions: Schema.Array(Schema.Struct({

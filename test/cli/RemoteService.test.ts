@@ -5,7 +5,7 @@ import { Command } from "effect/cli"
 import { TestConsole } from "effect/testing"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { list, subscribe, unsubscribe } from "#main/cli/Subscriptions.ts"
+import { list, rotateSecret, subscribe, unsubscribe } from "#main/cli/Subscriptions.ts"
 import { tail } from "#main/cli/Tail.ts"
 
 interface Asked {
@@ -36,6 +36,7 @@ const service = Effect.fnUntraced(function*(status: number, answer: string) {
 const flags = { version: "0" }
 const asList = Command.runWith(list, flags)
 const asSubscribe = Command.runWith(subscribe, flags)
+const asRotateSecret = Command.runWith(rotateSecret, flags)
 const asUnsubscribe = Command.runWith(unsubscribe, flags)
 
 /** Output of a command. */
@@ -208,4 +209,34 @@ describe("the command line over the API", () => {
         "Some notifications were published while this command was disconnected, and are no longer stored."
       ])
     }).pipe(Effect.provide(TestConsole.layer)))
+
+  it.effect("rotates a secret, and prints a generated one with the end of the grace", () =>
+    Effect.gen(function*() {
+      const answer = { subscription: 7, secret: "whsec_x", previousUntil: "2026-01-02T03:04:05.000Z" }
+      const { asked, url } = yield* service(200, JSON.stringify(answer))
+      const name = ["http://a.example/feed", "http://b.example/hook"]
+      const output = yield* printed(asRotateSecret([...name, "--url", url, "--token", "t"]))
+      assert.strictEqual(
+        output,
+        "New secret: whsec_x\nThe old secret signs beside the new one until 2026-01-02T03:04:05.000Z."
+      )
+      assert.deepStrictEqual(asked.map(({ body, line }) => [line, JSON.parse(body)]), [
+        ["POST /api/rotate-secret", { topic: name[0], callback: name[1] }]
+      ])
+    }))
+
+  it.effect("sends a given secret and grace, and prints the sentence of an error", () =>
+    Effect.gen(function*() {
+      const refusal = { error: { code: "not_found", message: "You are not subscribed." } }
+      const { asked, url } = yield* service(404, JSON.stringify(refusal))
+      const more = ["--secret", "s", "--grace", "0", "--url", url, "--token", "t"]
+      const error = yield* Effect.flip(printed(asRotateSecret(["http://a.example/", "http://b.example/", ...more])))
+      assert.include(String(error), "404: You are not subscribed.")
+      assert.deepStrictEqual(JSON.parse(asked[0]?.body ?? ""), {
+        topic: "http://a.example/",
+        callback: "http://b.example/",
+        secret: "s",
+        grace: 0
+      })
+    }))
 })

@@ -4,6 +4,7 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
 import { Recovery } from "#actors/operations/Recovery.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
+import { Secrets } from "#actors/operations/Secrets.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -48,7 +49,8 @@ export const writes = Layer.succeed(WriteProbe, { attempt: Effect.void })
 export const management = Layer.mergeAll(
   Layer.mock(DeliveryReports, {}),
   Layer.mock(Recovery, {}),
-  Layer.mock(SubscriptionControl, {})
+  Layer.mock(SubscriptionControl, {}),
+  Layer.mock(Secrets, {})
 )
 
 /** An outbox in which three deliveries wait, the oldest one since the epoch. */

@@ -8,8 +8,11 @@ const prefix = "whsec_"
 const minKeyBytes = 24
 const maxKeyBytes = 64
 
+/** Bytes of a generated secret. */
+export const generatedKeyBytes = 32
+
 /** The spelling of a key as a secret of Standard Webhooks. */
-const secretOf = (key: Uint8Array): string => `${prefix}${Buffer.from(key).toString("base64")}`
+export const secretOf = (key: Uint8Array): string => `${prefix}${Buffer.from(key).toString("base64")}`
 
 /**
  * Key of `webhook-signature`. A `whsec_` secret is Base64; any other secret counts as its UTF-8 bytes.

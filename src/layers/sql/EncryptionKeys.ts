@@ -5,6 +5,7 @@ import { settingsTable } from "#domain/SettingsTable.ts"
 import { type DatabaseError, databaseError } from "#layers/postgres/DatabaseError.ts"
 import * as KeyFile from "#layers/postgres/KeyFile.ts"
 import { describe } from "./Query.ts"
+import { reencrypt } from "./Reencryption.ts"
 import { type Box, idOf, make, SecretBox } from "./SecretBox.ts"
 
 const { variable } = settingsTable.encryptionKeys
@@ -35,8 +36,29 @@ export const layer: Layer.Layer<SecretBox, DatabaseError, Settings | SqlClient.S
     const keys = known.length > 0 || registered.length > 0 ? known : [yield* KeyFile.create(dataDir)]
     const box = make(keys)
     yield* register(sql, box, keys, KeyFile.pathIn(dataDir))
+    if (keys.length > 1) yield* Effect.forkScoped(retireOldKeys(sql, box))
     return box
   })
+)
+
+/** Each start with several keys looks for secrets of older keys, because other runners may have written some meanwhile. */
+const retireOldKeys = (sql: SqlClient.SqlClient, box: Box) =>
+  reencrypt(sql, box).pipe(
+    Effect.flatMap((unreadable) =>
+      Effect.logInfo("All stored secrets are encrypted with the first key. No runner of it needs the other keys.").pipe(
+        Effect.annotateLogs({ key: Buffer.from(box.keyId).toString("hex"), unreadable })
+      )
+    ),
+    Effect.catch((error) =>
+      Effect.logWarning("Stored secrets keep their old encryption key until the next start; keep the key.").pipe(
+        Effect.annotateLogs({ reason: error.message })
+      )
+    )
+  )
+
+/** Forgets all keys, so that the next start takes another one. Returns the number of keys. */
+export const forget = SqlClient.SqlClient.use((sql) =>
+  Effect.map(sql`delete from encryption_keys returning 1`, (rows) => rows.length).pipe(Effect.mapError(explainQuery))
 )
 
 /** Checks the keys of the database, and adds the one that seals from now on. The lock orders runners that start together. */

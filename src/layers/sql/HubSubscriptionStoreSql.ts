@@ -112,7 +112,7 @@ const parametersOf = (box: Box, subscription: HubSubscription) => [
   subscription.topic,
   hubStates.indexOf(subscription.state),
   subscription.callback ?? null,
-  subscription.secret === undefined ? null : box.seal(subscription.secret, purposeOf(subscription.resourceId)),
+  subscription.secret === undefined ? null : box.seal(subscription.secret, hubSecretPurpose(subscription.resourceId)),
   subscription.leaseUntil ?? null,
   subscription.dueAt ?? null,
   subscription.failures,
@@ -121,7 +121,7 @@ const parametersOf = (box: Box, subscription: HubSubscription) => [
   subscription.revision
 ]
 
-const purposeOf = (resourceId: number): string => JSON.stringify(["hub_subscriptions.secret", resourceId])
+export const hubSecretPurpose = (resourceId: number): string => JSON.stringify(["hub_subscriptions.secret", resourceId])
 
 /**
  * A subscription whose secret cannot be decrypted counts as idle and due, because its pushes cannot be verified. The next step subscribes
@@ -130,7 +130,7 @@ const purposeOf = (resourceId: number): string => JSON.stringify(["hub_subscript
 const hubSubscriptionOf = (box: Box) => (row: HubSubscriptionRow): HubSubscription => {
   const subscription = withoutSecret(row)
   if (row.secret === null) return subscription
-  return Result.match(box.open(row.secret, purposeOf(row.resource)), {
+  return Result.match(box.open(row.secret, hubSecretPurpose(row.resource)), {
     onSuccess: (secret) => ({ ...subscription, secret }),
     onFailure: () => {
       const { callback: _, dueAt: __, leaseUntil: ___, ...kept } = subscription

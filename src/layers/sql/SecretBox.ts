@@ -39,6 +39,9 @@ const nonceBytes = 12
 const tagBytes = 16
 const headBytes = 1 + idBytes + nonceBytes
 
+/** SQL expression: the id of the key that sealed a column, to compare with `Box.keyId`. */
+export const keyIdOf = (column: string): string => `substring(${column} from 2 for ${idBytes})`
+
 export const idOf = (key: Uint8Array): Buffer => derive(key, "key id").subarray(0, idBytes)
 
 const derive = (key: Uint8Array, use: string): Buffer => createHmac("sha256", key).update(`windhover ${use}`).digest()

@@ -1,12 +1,19 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted, Result } from "effect"
+import { Effect, Layer, Redacted, Result, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import * as Settings from "#layers/Settings.ts"
+import * as AccountStoreSql from "#layers/sql/AccountStoreSql.ts"
 import * as EncryptionKeys from "#layers/sql/EncryptionKeys.ts"
+import * as Passwords from "#layers/sql/Passwords.ts"
 import { idOf, SecretBox } from "#layers/sql/SecretBox.ts"
+import * as SubscriptionStoreSql from "#layers/sql/SubscriptionStoreSql.ts"
+import * as VerificationQueueSql from "#layers/sql/VerificationQueueSql.ts"
 import { engines, temporaryDirectory } from "#test/support/Databases.ts"
+import { newAccount, subscribe, wantedBy } from "#test/support/StoreFixture.ts"
 
 const keyOf = (seed: number) => new Uint8Array(32).fill(seed)
 const nameOf = (seed: number) => idOf(keyOf(seed)).toString("hex")
@@ -21,6 +28,16 @@ const start = (dataDir: string, ...keys: ReadonlyArray<Uint8Array>) =>
 /** The sentence of a start that fails. */
 const problemOf = (dataDir: string, ...keys: ReadonlyArray<Uint8Array>) =>
   Effect.map(Effect.flip(start(dataDir, ...keys)), ({ message, reason }) => `${reason._tag}: ${message}`)
+
+/** The stores of a start, for as long as the test runs. */
+const stores = (dataDir: string, ...keys: ReadonlyArray<Uint8Array>) =>
+  Layer.build(Layer.fresh(
+    Layer.mergeAll(AccountStoreSql.layerWith(Passwords.cheap), SubscriptionStoreSql.layer, VerificationQueueSql.layer)
+      .pipe(
+        Layer.provide(EncryptionKeys.layer),
+        Layer.provide(Settings.layerValues({ dataDir, encryptionKeys: keys.map((key) => Redacted.make(key)) }))
+      )
+  ))
 
 const fileIn = (dataDir: string) => path.join(dataDir, "encryption-key")
 
@@ -89,6 +106,66 @@ for (const engine of engines) {
               key.length === 4 ? Buffer.from(key).toString("hex") : idOf(key).toString("hex")
             )
           )
+        }))
+
+      it.effect("encrypts all secrets with the new key, after which the old one is needed no more", () =>
+        Effect.gen(function*() {
+          yield* forget
+          const sql = yield* SqlClient.SqlClient
+          const dataDir = yield* temporaryDirectory
+          const oldStores = yield* stores(dataDir, keyOf(1))
+          const headers = [["Authorization", "Bearer a"]] as const
+          const { account, wanted } = yield* Effect.provideContext(
+            Effect.gen(function*() {
+              const account = yield* newAccount
+              const wanted = wantedBy(account.id, { secret: "one", headers })
+              const count = 450
+              for (let number = 0; number < count; number++) {
+                yield* subscribe({ ...wanted, endpoint: `${wanted.endpoint}/${number}` })
+              }
+              yield* subscribe({ ...wanted, endpoint: `${wanted.endpoint}/7`, secret: "two", secretGraceSeconds: 60 })
+              yield* VerificationQueue.use((queue) =>
+                queue.add(
+                  { mode: "subscribe", subscription: wanted, leaseSeconds: 60 },
+                  "api",
+                  { asker: "a", network: "a", target: "a" }
+                )
+              )
+              return { account, wanted }
+            }),
+            oldStores
+          )
+          yield* sql`update subscriptions set secret = '\\x00' where endpoint = ${`${wanted.endpoint}/9`}`
+          const newStores = yield* stores(dataDir, keyOf(2), keyOf(1))
+          yield* Effect.repeat(registered, {
+            until: (names) => names.length === 1,
+            schedule: Schedule.spaced("20 millis")
+          })
+          assert.deepStrictEqual(yield* registered, [nameOf(2)])
+          const later = yield* stores(dataDir, keyOf(2))
+          assert.isDefined(newStores)
+          const { claimed, listed } = yield* Effect.provideContext(
+            Effect.all({
+              listed: SubscriptionStore.use((store) => store.list({ accountId: account.id, page: 1, byPage: 500 })),
+              claimed: VerificationQueue.use((queue) => queue.claim({ lane: "api", limit: 9, perMinute: undefined }))
+            }),
+            later
+          )
+          const items = listed.items.map(({ subscription }) => subscription)
+          assert.strictEqual(items.length, 450)
+          const unreadable = items.filter((item) => item.unreadable !== undefined)
+          assert.deepStrictEqual(unreadable.map(({ endpoint, unreadable }) => [endpoint, unreadable]), [
+            [`${wanted.endpoint}/9`, "Its bytes in the database are damaged."]
+          ])
+          const readable = items.filter((item) => item.unreadable === undefined)
+          assert.deepStrictEqual(
+            new Set(readable.map((item) => JSON.stringify(item.headers))),
+            new Set([JSON.stringify(headers)])
+          )
+          assert.strictEqual(readable.filter(({ secret }) => secret === "one").length, 448)
+          const rotated = readable.find(({ secret }) => secret === "two")
+          assert.strictEqual(rotated?.previousSecret, "one")
+          assert.deepStrictEqual(claimed.map(({ verification }) => verification.subscription.secret), ["one"])
         }))
 
       it.effect("starts one of two runners with different keys on a new database", () =>
