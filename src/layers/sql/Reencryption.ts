@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import { SqlClient } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import { run } from "./Query.ts"
 import { type Box, keyIdOf } from "./SecretBox.ts"
 import { hubSecretPurpose } from "./HubSubscriptionStoreSql.ts"
