@@ -22,6 +22,12 @@ const loaders = {
   forward: async () => (await import("./Forward.ts")).forward,
   pings: async () => (await import("./Activity.ts")).pings,
   deliveries: async () => (await import("./Deliveries.ts")).deliveries,
+  undelivered: async () => (await import("./Recovery.ts")).undelivered,
+  recover: async () => (await import("./Recovery.ts")).recover,
+  resend: async () => (await import("./Recovery.ts")).resend,
+  test: async () => (await import("./Recovery.ts")).test,
+  pause: async () => (await import("./Recovery.ts")).pause,
+  resume: async () => (await import("./Recovery.ts")).resume,
   hubs: async () => (await import("./Activity.ts")).hubs,
   inspect: async () => (await import("./Inspect.ts")).inspectOnline
 }

@@ -87,3 +87,19 @@ const decodeError = Schema.decodeUnknownOption(
 /** The sentence of an error: the management API wraps it in JSON. */
 const errorTextOf = (text: string): string =>
   Option.match(decodeError(text), { onNone: () => text, onSome: ({ error }) => error.message })
+
+/** Calls a path below `/api` and returns the JSON of a successful answer. A GET sends `input` as its query, a POST as JSON. */
+export const callManagementApi = Effect.fnUntraced(
+  function*(service: RemoteService, method: "GET" | "POST", path: `/api/${string}`, input: Record<string, unknown>) {
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(input)) query.set(name, String(value))
+    const text = yield* method === "GET"
+      ? send(service, "GET", `${path}?${query}`, { accept: "application/json" })
+      : postManagement(service, path, input)
+    return yield* Effect.try({ try: (): unknown => JSON.parse(text), catch: otherService })
+  }
+)
+
+/** The answer is not Windhover's. */
+export const otherService = (): RemoteError =>
+  new RemoteError({ message: "The answer is not one of Windhover's: does --url name another service?" })

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { toPrintableField } from "#domain/ControlCharacters.ts"
-import { callApi, postManagement, RemoteError, serviceFlags } from "./RemoteService.ts"
+import { callApi, otherService, postManagement, serviceFlags } from "./RemoteService.ts"
 import { print } from "./Output.ts"
 
 const topic = Argument.String("topic").pipe(Argument.withDescription("URL of the feed or other resource"))
@@ -77,7 +77,7 @@ export const rotateSecret = Command.make(
       ...(Option.isSome(secret) ? { secret: secret.value } : {}),
       ...(Option.isSome(grace) ? { grace: grace.value } : {})
     })
-    const rotated = yield* Effect.mapError(Schema.decodeEffect(RotatedSecret)(text), unexpectedAnswer)
+    const rotated = yield* Effect.mapError(Schema.decodeEffect(RotatedSecret)(text), otherService)
     if (rotated.secret !== undefined) yield* print(`New secret: ${rotated.secret}`)
     yield* print(
       rotated.previousUntil === undefined
@@ -125,9 +125,6 @@ const renderSubscription = (
 const isFailing = ({ code, http }: { readonly code?: number; readonly http?: string }): boolean =>
   http !== undefined && code !== undefined && (code === 0 || code >= 400)
 
-const unexpectedAnswer = () =>
-  new RemoteError({ message: "The answer is not one of Windhover's: does --url name another service?" })
-
 export const list = Command.make(
   "list",
   {
@@ -141,7 +138,7 @@ export const list = Command.make(
       by_page: "100",
       detailed: "true"
     })
-    const { subscriptions } = yield* Effect.mapError(Schema.decodeEffect(SubscriptionList)(text), unexpectedAnswer)
+    const { subscriptions } = yield* Effect.mapError(Schema.decodeEffect(SubscriptionList)(text), otherService)
     for (const subscription of subscriptions) yield* print(renderSubscription(subscription))
     if (subscriptions.length === 0) {
       yield* print(page === 1 ? "There are no subscriptions." : "No more subscriptions.")

@@ -1,0 +1,125 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import { TestConsole } from "effect/testing"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { pause, recover, resend, test, undelivered } from "#main/cli/Recovery.ts"
+
+/** A service with these answers in turn; records the requests. */
+const service = Effect.fnUntraced(function*(...answers: ReadonlyArray<readonly [status: number, body: unknown]>) {
+  const asked: Array<string> = []
+  const server = yield* Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof createServer>>((resume) => {
+      const server = createServer((request, response) => {
+        let body = ""
+        request.setEncoding("utf8").on("data", (chunk: string) => body += chunk).on("end", () => {
+          const [status, answer] = answers[asked.length] ?? [500, {}]
+          asked.push(`${request.method} ${request.url} ${body}`.trim())
+          response.writeHead(status).end(JSON.stringify(answer))
+        })
+      })
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.sync(() => server.close().closeAllConnections())
+  )
+  return { asked, flags: ["--url", `http://127.0.0.1:${(server.address() as AddressInfo).port}`, "--token", "t"] }
+})
+
+const flags = { version: "0" }
+const asUndelivered = Command.runWith(undelivered, flags)
+const asRecover = Command.runWith(recover, flags)
+const asResend = Command.runWith(resend, flags)
+const asTest = Command.runWith(test, flags)
+const asPause = Command.runWith(pause, flags)
+
+const printed = Effect.map(TestConsole.logLines, (lines) => lines.join("\n"))
+
+const row = {
+  subscription: 7,
+  topic: "http://a.example/",
+  callback: "http://b.example/",
+  state: "dropped",
+  attempts: 4
+}
+
+describe("commands of the management API", () => {
+  it.effect("undelivered follows the pages up to its limit", () =>
+    Effect.gen(function*() {
+      const { asked, flags } = yield* service(
+        [200, { undelivered: [{ ...row, sequence: 41, reason: "Busy.\u001b[2J" }], next: "abc" }],
+        [200, { undelivered: [{ ...row, sequence: 42 }], next: "def" }]
+      )
+      yield* asUndelivered([...flags, "--subscription", "7", "--limit", "2"])
+      assert.deepStrictEqual(asked, [
+        "GET /api/undelivered?subscription=7&limit=2",
+        "GET /api/undelivered?subscription=7&limit=1&cursor=abc"
+      ])
+      const output = yield* printed
+      assert.match(output, /7 +41 +dropped +4 +Busy\..* +http:\/\/b\.example\/ +http:\/\/a\.example\//)
+      assert.match(output, /7 +42 +dropped[^]*More notifications follow; --limit shows them\.$/)
+      assert.notInclude(output, "\u001b")
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("recover names the subscription, and tells what is lost and paused", () =>
+    Effect.gen(function*() {
+      const answer = { subscription: 7, state: "paused", recovered: 3, lost: 1, more: true }
+      const { asked, flags } = yield* service([200, answer], [200, answer])
+      yield* asRecover([...flags, "--topic", "http://a.example/", "--callback", "http://b.example/", "--since", "41"])
+      yield* asRecover([...flags, "--subscription", "7", "--since", "2026-01-31T09:30:00Z"])
+      assert.deepStrictEqual(asked, [
+        `POST /api/recover {"topic":"http://a.example/","callback":"http://b.example/","since":41}`,
+        `POST /api/recover {"subscription":7,"since":"2026-01-31T09:30:00Z"}`
+      ])
+      assert.strictEqual(
+        (yield* printed).split("\n").slice(0, 4).join("\n"),
+        "3 notifications of subscription 7 are sent again.\n1 are no longer stored.\n" +
+          "More were dropped; repeat the command.\nThe subscription is paused: windhover resume --subscription 7"
+      )
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("resend tells sequences from ids", () =>
+    Effect.gen(function*() {
+      const { asked, flags } = yield* service([200, { subscription: 7, resent: [41], missing: ["9-7"] }])
+      yield* asResend([...flags, "--subscription", "7", "41", "9-7"])
+      assert.deepStrictEqual(asked, [`POST /api/resend {"subscription":7,"sequences":[41],"ids":["9-7"]}`])
+      assert.strictEqual(yield* printed, "1 notifications of subscription 7 are sent again.\nNot stored: 9-7")
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("test shows the answer, and fails when the callback does not accept", () =>
+    Effect.gen(function*() {
+      const refused = { id: "test-1", accepted: false, message: "The callback answered 500.", answer: "KeyError" }
+      const { asked, flags } = yield* service([200, { ...refused, milliseconds: 34 }], [200, {
+        ...refused,
+        accepted: true
+      }])
+      const error = yield* Effect.flip(asTest([...flags, "http://b.example/", "--secret", "s"]))
+      assert.include(String(error), "The callback did not accept the test.")
+      yield* asTest([...flags, "--subscription", "7"])
+      assert.deepStrictEqual(asked, [
+        `POST /api/test {"callback":"http://b.example/","secret":"s"}`,
+        `POST /api/test {"subscription":7}`
+      ])
+      assert.strictEqual(
+        yield* printed,
+        "test-1: The callback answered 500. It took 34 ms.\nKeyError\ntest-1: The callback answered 500.\nKeyError"
+      )
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("pause prints the state, and a refusal as its sentence", () =>
+    Effect.gen(function*() {
+      const { asked, flags } = yield* service(
+        [200, { subscription: 7, state: "paused" }],
+        [404, { error: { code: "not_found", message: "Your account has no subscription 8." } }],
+        [200, { hello: "world" }]
+      )
+      yield* asPause([...flags, "--subscription", "7"])
+      assert.strictEqual(yield* printed, "Subscription 7 is paused.")
+      const refused = yield* Effect.flip(asPause([...flags, "--subscription", "8"]))
+      assert.include(String(refused), "404: Your account has no subscription 8.")
+      const other = yield* Effect.flip(asPause([...flags, "--subscription", "8"]))
+      assert.include(String(other), "does --url name another service?")
+      assert.deepStrictEqual(asked.map((line) => line.split(" ")[1]), ["/api/pause", "/api/pause", "/api/pause"])
+    }).pipe(Effect.provide(NodeServices.layer)))
+})
