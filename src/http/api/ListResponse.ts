@@ -39,6 +39,7 @@ export const renderList = (
       : {
         subscriptions: items.map((item) => ({
           subscription: {
+            id: item.subscription.id,
             ...subscriptionJson(item, showsSecret, { status: statusToJson(statusOfItem(item)) }),
             deliveries: item.deliveries,
             ...(item.subscription.headers !== undefined &&

@@ -81,6 +81,7 @@ export const Subscriptions = Schema.Array(subscription({}, {})).annotate({ ident
 export const DetailedSubscriptions = Schema.Struct({
   subscriptions: Schema.Array(
     subscription({ status: Status }, {
+      id: Schema.Int.annotate({ description: "Names the subscription below /api." }),
       deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int }),
       headers: optional(Schema.Array(Schema.String)),
       delivery: Schema.Struct({
