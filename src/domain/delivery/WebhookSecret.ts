@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 
 /** Prefix of the secrets of Standard Webhooks. Base64 follows. */
-const prefix = "whsec_"
+export const prefix = "whsec_"
 
 /** Bytes of a `whsec_` secret, as Standard Webhooks demands. */
 const minKeyBytes = 24

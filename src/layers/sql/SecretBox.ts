@@ -1,5 +1,5 @@
 import { Context, Result } from "effect"
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from "node:crypto"
 
 /** A stored secret that no key of this process decrypts: the key is missing, or the bytes are damaged. */
 export class UnreadableSecret {
@@ -48,11 +48,12 @@ const derive = (key: Uint8Array, use: string): Buffer => createHmac("sha256", ke
 
 /** A box of one or more keys of 32 bytes: the first one seals, and each one opens. Without a key it opens and seals nothing. */
 export const make = (keys: ReadonlyArray<Uint8Array>): Box => {
-  const keysById = new Map(keys.toReversed().map((key) => [idOf(key).toString("hex"), key]))
+  const keysById = new Map(keys.toReversed().map((key) => [idOf(key).toString("hex"), createSecretKey(key)]))
   const [first] = keys
-  const current = (): Uint8Array => {
-    if (first === undefined) throw new Error("A secret was to be stored without an encryption key.")
-    return first
+  const firstKey = first === undefined ? undefined : createSecretKey(first)
+  const current = (): KeyObject => {
+    if (firstKey === undefined) throw new Error("A secret was to be stored without an encryption key.")
+    return firstKey
   }
   const keyId = first === undefined ? new Uint8Array(idBytes) : idOf(first)
   const digestKey = first === undefined ? undefined : derive(first, "digest")
@@ -81,7 +82,7 @@ export const make = (keys: ReadonlyArray<Uint8Array>): Box => {
 
 const damaged = Result.fail(new UnreadableSecret("Its bytes in the database are damaged."))
 
-const decrypt = (key: Uint8Array, bytes: Buffer, purpose: string): Result.Result<string, UnreadableSecret> => {
+const decrypt = (key: KeyObject, bytes: Buffer, purpose: string): Result.Result<string, UnreadableSecret> => {
   const decrypting = createDecipheriv(cipher, key, bytes.subarray(1 + idBytes, headBytes), { authTagLength: tagBytes })
   decrypting.setAAD(Buffer.from(purpose))
   decrypting.setAuthTag(bytes.subarray(-tagBytes))
