@@ -1,10 +1,9 @@
 import { RateLimiter } from "#domain/limits/RateLimiter.ts"
-import type { Delivery } from "#domain/delivery/Notification.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import type { Parcel } from "#domain/ports/Deliverer.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { hourMs } from "#domain/Time.ts"
 import type { CallbackRecord } from "#actors/limits/DeliveryLimiter.ts"
-import type { Failure, Outcome } from "./Senders.ts"
 
 /** Bytes of a document that may be sent to a network that has not agreed, and from which failed uploads are counted. */
 const maxIntroductionBytes = 64 << 10
@@ -14,6 +13,13 @@ const failedUploadMiB = 64
 
 /** Maximum of networks with counted uploads. */
 const maxNetworks = 10_000
+
+/** A failure without an attempt. */
+interface Refused {
+  readonly verdict: "failed"
+  readonly attempt: AttemptResult
+  readonly requestedWait: number
+}
 
 /**
  * Limits of deliveries to the callbacks of strangers, in this process.
@@ -48,7 +54,7 @@ export class StrangerLimits {
     subscription: Subscription,
     callback: CallbackRecord,
     now: number
-  ): Failure | undefined {
+  ): Refused | undefined {
     if (body.length <= maxIntroductionBytes || !isFailingNow(delivery, subscription, callback)) return undefined
     const waitMs = this.#failedUploads.waitMs(networkOf(subscription), now)
     if (waitMs === 0) return undefined
@@ -62,7 +68,7 @@ export class StrangerLimits {
     { body }: Parcel,
     subscription: Subscription,
     callback: CallbackRecord,
-    outcome: Outcome,
+    outcome: { readonly verdict: string; readonly isElsewhere?: boolean | undefined },
     now: number
   ): void {
     if (outcome.verdict !== "delivered" && outcome.verdict !== "failed") return
