@@ -91,6 +91,7 @@ const explanations: { readonly [reason in FailureReason]: string } = {
   "refused-intent":
     "The callback did not confirm the subscription. It has to answer 2xx with the challenge as its body.",
   secret: "The stored secret of the subscription cannot be decrypted.",
+  held: "Nothing was sent, because the callback fails, or its name leads to a network where it has not agreed.",
   redirect: "The callback redirects. Redirects are not followed: subscribe the new URL.",
   unauthorized: "The callback requires a login that the notification does not have, or forbids it.",
   "not-found": "The server of the callback does not know its path.",
