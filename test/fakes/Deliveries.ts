@@ -151,6 +151,6 @@ const stalled = (state: State, partitions: ReadonlySet<number>, before: number) 
   [...state.subscriptions.values()]
     .filter(({ subscription, partition, queue }) =>
       partitions.has(partition) && subscription.state === "active" &&
-      waiting(queue).some(({ dueAt }) => dueAt < before)
+      (waiting(queue)[0]?.dueAt ?? Infinity) < before
     )
     .map(({ subscription, partition }) => ({ partition, subscriptionId: subscription.id }))

@@ -456,6 +456,16 @@ const stalling = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* stalledOf([21, 22], 10_000, ids), [])
     }))
 
+  it.effect("finds no subscription whose first delivery is due later, however long the others have waited", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries: [first], subscription } = yield* queued(3, { partition: 27 })
+      yield* outbox.postpone(first ?? assert.fail(), 60_000, failed)
+      assert.deepStrictEqual(yield* stalledOf([27], 60_000, [subscription.id]), [])
+      assert.strictEqual((yield* stalledOf([27], 60_001, [subscription.id])).length, 1)
+      assert.strictEqual((yield* stalledOf([27], 8e15, [subscription.id])).length, 1)
+    }))
+
   it.effect("leaves paused subscriptions alone", () =>
     Effect.gen(function*() {
       const account = yield* newAccount

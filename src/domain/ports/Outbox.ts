@@ -43,7 +43,7 @@ export class Outbox extends Context.Service<Outbox, {
   readonly hold: (subscriptionId: number, dueAt: number, waitMs: number) => Effect.Effect<void, StoreError>
   /** Lets all waits of a subscription begin at `since` (epoch ms) at the earliest. */
   readonly restartWaiting: (subscriptionId: number, since: number) => Effect.Effect<void, StoreError>
-  /** Active subscriptions of these partitions with deliveries due before `before` (epoch ms), as a dead owner leaves them. */
+  /** Active subscriptions of these partitions whose first waiting delivery was due before `before` (epoch ms), as a dead owner leaves it. */
   readonly findStalled: (
     partitions: ReadonlyArray<number>,
     before: number
