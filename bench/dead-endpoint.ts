@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
+import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { mkdtempSync } from "node:fs"
@@ -27,7 +28,7 @@ const receiver = createServer((request, response) => {
     arrived()
   })
 }).listen(0, "127.0.0.1")
-await new Promise((resolve) => receiver.once("listening", resolve))
+await once(receiver, "listening")
 const outside = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
 
 const document = (i: number) =>
@@ -63,7 +64,9 @@ const measureLatency = async ({ call }: Service) => {
   const times: Array<number> = []
   for (let i = 1; i <= pushes; i++) {
     const content = document(i)
-    const delivered = new Promise<void>((resolve) => arrived = resolve)
+    const delivered = new Promise<void>((resolve) => {
+      arrived = resolve
+    })
     const began = performance.now()
     await call({
       "hub.mode": "publish",
