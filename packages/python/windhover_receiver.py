@@ -45,6 +45,8 @@ MAX_SIGNATURES = 16
 MAX_LISTED = 10_000
 MAX_RECENT = 256
 MAX_CHALLENGE_LENGTH = 1_024
+MAX_PAGE_SIZE = 20
+MAX_PAGE_BYTES = 256 * 1024 * 1024
 REQUEST_TIMEOUT_SECONDS = 30
 
 Secret = Union[str, Sequence[str]]
@@ -61,7 +63,10 @@ class ReceiverError(Exception):
 
 @dataclass(frozen=True)
 class Notification:
-    """A notification. `feed` is the parsed JSON of a feed, `text` the text of JSON and Atom; None for other documents."""
+    """A notification. `feed` is the parsed JSON of a feed, `text` the text of JSON and Atom; None for other documents.
+
+    `test` is true for a test of Windhover, which has no sequence.
+    """
 
     id: Optional[str]
     sequence: Optional[int]
@@ -70,6 +75,7 @@ class Notification:
     content_type: str
     body: bytes = field(repr=False)
     headers: Mapping[str, str] = field(repr=False, default_factory=dict)
+    test: bool = False
 
     @property
     def text(self) -> Optional[str]:
@@ -209,7 +215,9 @@ def _read_notification(names: Mapping[str, str], body: bytes, signed_id: Optiona
     notification_id = signed_id or names.get("x-windhover-notification-id") or None
     if notification_id is not None and len(notification_id) > 256:
         raise ReceiverError(400, "A notification id has 1 to 256 characters.")
-    number = names.get("x-windhover-sequence")
+    # the id counts too, because it can be signed: an added header makes no test of a repeated notification
+    is_test = names.get("x-windhover-test") == "true" and (notification_id or "").startswith("test-")
+    number = None if is_test else names.get("x-windhover-sequence")
     if number is not None and not re.fullmatch(r"[1-9][0-9]{0,14}", number):
         raise ReceiverError(400, "X-Windhover-Sequence is a positive integer of at most 15 digits.")
     match = _WINDHOVER_ID.fullmatch(notification_id or "")
@@ -222,6 +230,7 @@ def _read_notification(names: Mapping[str, str], body: bytes, signed_id: Optiona
         content_type=names.get("content-type") or "application/octet-stream",
         body=body,
         headers=names,
+        test=is_test,
     )
 
 
@@ -331,6 +340,7 @@ class Receiver:
 
     `on_notification` raises an exception to get the notification again. `topics` is a list, or a function of the topic
     and the query. `on_gap` gets a `Gap` before the notification behind it, and may return the missing notifications.
+    `on_test` gets the tests of Windhover; without it, `on_notification` gets them, with `test`.
     """
 
     def __init__(
@@ -339,6 +349,7 @@ class Receiver:
         secret: Union[Secret, Callable[[Mapping[str, str]], Secret]],
         on_notification: Callable[[Notification], Any],
         on_gap: Optional[Callable[[Gap], Optional[Iterable[Notification]]]] = None,
+        on_test: Optional[Callable[[Notification], Any]] = None,
         topics: Union[Sequence[str], Callable[[str, Mapping[str, str]], bool]] = (),
         on_denied: Optional[Callable[[str, str], Any]] = None,
         store: Any = None,
@@ -352,6 +363,7 @@ class Receiver:
         self._secret = secret
         self._on_notification = on_notification
         self._on_gap = on_gap or _warn_of_gap
+        self._on_test = on_test or on_notification
         self._topics = topics
         self._on_denied = on_denied
         self._store = MemoryStore() if store is None else store
@@ -386,7 +398,7 @@ class Receiver:
         except Exception:
             traceback.print_exc()
             return 500, "The notification could not be handled. Send it again."
-        return 204, ""
+        return (200, "The test was received.") if notification.test else (204, "")
 
     def _read_body(self, names: Mapping[str, str], read_body: Callable[[int], bytes]) -> bytes:
         if not any(name in names for name in ("webhook-signature", "x-hub-signature", "x-hub-signature-256")):
@@ -425,6 +437,9 @@ class Receiver:
 
     def handle(self, notification: Notification) -> None:
         """Handles a notification that was verified or retrieved elsewhere: once, in order, after those of its gap."""
+        if notification.test:
+            self._on_test(notification)
+            return
         if notification.id is None:
             self._on_notification(notification)
             return
@@ -560,25 +575,40 @@ def retrieve_missing(url: str, login: str, token: str) -> Callable[[Gap], Iterat
     authorization = "Basic " + base64.b64encode(f"{login}:{token}".encode()).decode()
     opener = urllib.request.build_opener(_NoRedirect)
 
-    def read_page(subscription: str, after: int) -> Dict[str, Any]:
-        page = f"{base}/api/notifications?subscription={subscription}&after={after}&limit=20"
+    def read_page(subscription: str, after: int, limit: int) -> Dict[str, Any]:
+        page = f"{base}/api/notifications?subscription={subscription}&after={after}&limit={limit}"
         request = urllib.request.Request(page, headers={"Authorization": authorization, "Accept": "application/json"})
         try:
             with opener.open(request, timeout=REQUEST_TIMEOUT_SECONDS) as response:
-                return json.load(response)
+                body = response.read(MAX_PAGE_BYTES + 1)
         except urllib.error.HTTPError as error:
             text = error.read(500).decode("utf-8", "replace")
             raise RuntimeError(f"Windhover answered {error.code} to {page}: {text}") from error
+        if len(body) > MAX_PAGE_BYTES:
+            raise RuntimeError(f"The answer to {page} is larger than {MAX_PAGE_BYTES} bytes.")
+        try:
+            value = json.loads(body)
+        except (ValueError, RecursionError):
+            value = None
+        if not _is_page(value):
+            raise RuntimeError(f"The answer to {page} is not one of Windhover's. Does url name another service?")
+        return value
 
     def retrieve(gap: Gap) -> Iterator[Notification]:
         after = gap.first - 1
         while gap.subscription is not None and after < gap.last:
-            page = read_page(gap.subscription, after)
+            page = read_page(gap.subscription, after, min(gap.last - after, MAX_PAGE_SIZE))
+            if page["last"] < gap.last:
+                raise RuntimeError(
+                    f"The last notification of subscription {gap.subscription} is {page['last']}, "
+                    f"yet {gap.last} is missing. "
+                    "Does url name another Windhover?"
+                )
             for one in page["notifications"]:
                 if one["sequence"] > gap.last:
                     return
                 after = max(after, one["sequence"])
-                body = one["body"].encode() if "body" in one else base64.b64decode(one["base64"])
+                body = one["body"].encode() if "body" in one else base64.b64decode(one.get("base64", ""))
                 yield Notification(
                     one["id"], one["sequence"], gap.subscription, gap.topic, one["contentType"], body
                 )
@@ -586,3 +616,16 @@ def retrieve_missing(url: str, login: str, token: str) -> Callable[[Gap], Iterat
                 return
 
     return retrieve
+
+
+def _is_page(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("last"), int):
+        return False
+    rows = value.get("notifications")
+    return isinstance(rows, list) and all(
+        isinstance(one, dict)
+        and isinstance(one.get("sequence"), int)
+        and isinstance(one.get("id"), str)
+        and isinstance(one.get("contentType"), str)
+        for one in rows
+    )

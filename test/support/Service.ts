@@ -9,7 +9,8 @@ import { withSettings } from "#scripts/Environment.ts"
 import * as FreePort from "#scripts/FreePort.ts"
 import { awaitCondition } from "./AwaitCondition.ts"
 
-const token = "end-to-end-token-0123456789"
+/** Token of the first account, whose login is admin. */
+export const token = "end-to-end-token-0123456789"
 
 /** Authorization header of the first account. */
 export const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`

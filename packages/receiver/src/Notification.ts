@@ -5,12 +5,14 @@ import { ReceiverError } from "./ReceiverError.ts"
 export interface NotificationFields {
   /** Stays the same at each retry; undefined from a sender without ids. */
   readonly id: string | undefined
-  /** 1, 2, 3 … in the subscription; undefined from a sender without numbers. */
+  /** 1, 2, 3 … in the subscription; undefined for a test, and from a sender without numbers. */
   readonly sequence: number | undefined
   /** The subscription's number in Windhover; undefined from other senders. */
   readonly subscription: string | undefined
   /** The topic as subscribed. */
   readonly topic: string
+  /** True for a test of Windhover, which has the newest content of the topic or a sample. */
+  readonly test?: boolean
   readonly contentType: string
   /** The bytes as sent. */
   readonly body: Uint8Array<ArrayBuffer>
@@ -35,16 +37,22 @@ export const readNotification = (
   if (id !== undefined && (id === "" || id.length > maxIdLength)) {
     throw new ReceiverError("invalid-header", `A notification id has 1 to ${maxIdLength} characters.`)
   }
+  const test = isTest(headers, id)
   return toNotification({
     id,
-    sequence: readSequence(headers.get("x-windhover-sequence")),
+    sequence: test ? undefined : readSequence(headers.get("x-windhover-sequence")),
     subscription: id === undefined ? undefined : subscriptionOf(id),
     topic: headers.get("x-pubsubhubbub-topic") ?? selfOf(headers.get("link")) ?? "",
+    ...(test && { test }),
     contentType: headers.get("content-type") ?? "application/octet-stream",
     body,
     headers
   })
 }
+
+/** The id counts too, because it can be signed: an added header makes no test of a repeated notification. */
+const isTest = (headers: Headers, id: string | undefined): boolean =>
+  headers.get("x-windhover-test") === "true" && id?.startsWith("test-") === true
 
 const jsonPattern = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i
 const atomPattern = /^application\/atom\+xml\s*(?:;|$)/i

@@ -17,6 +17,8 @@ export interface ReceiverOptions extends VerifyOptions {
    * Windhover waits 10 s for the response: store the notification, and leave long work to a queue of yours.
    */
   readonly onNotification: (notification: Notification) => void | Promise<void>
+  /** Called for a test of Windhover. Default: `onNotification`, with `notification.test`. Tests have no order and count for no gap. */
+  readonly onTest?: (notification: Notification) => void | Promise<void>
   /**
    * Called for missing sequences, before the notification behind them. Returned notifications are handled first; a failure postpones all of
    * them to the next attempt. Without this option, a gap is a warning on the console.
@@ -39,7 +41,7 @@ export interface ReceiverOptions extends VerifyOptions {
 }
 
 export interface Receiver {
-  /** Answers a request: 204 for a handled notification and for a repetition, the challenge for a verification of intent. */
+  /** Answers a request: 204 for a handled notification and for a repetition, 200 for a test and for a verification of intent. */
   readonly fetch: (request: Request) => Promise<Response>
   /** Handles a notification that was verified or retrieved elsewhere: once, in order, after the notifications of its gap. */
   readonly handle: (notification: Notification) => Promise<void>
@@ -92,7 +94,7 @@ const respond = async (
   const { notification, release } = await verifyWithin(request, options, room)
   try {
     await inbox.handle(notification)
-    return new Response(null, { status: 204 })
+    return notification.test === true ? text(200, "The test was received.") : new Response(null, { status: 204 })
   } finally {
     release()
   }
@@ -130,7 +132,8 @@ class Inbox {
   }
 
   async handle(notification: Notification): Promise<void> {
-    const { id, subscription = "", topic } = notification
+    const { id, subscription = "", test, topic } = notification
+    if (test === true) return await (this.options.onTest ?? this.options.onNotification)(notification)
     if (id === undefined) return await this.options.onNotification(notification)
     const key = `${subscription} ${topic.slice(0, 2_500)}`
     if (this.turns.countOf(key) >= maxWaiting) {

@@ -23,12 +23,14 @@ interface Page {
     readonly body?: string
     readonly base64?: string
   }>
+  /** Last sequence of the subscription. Lower ones that no page has are no longer stored, or belong to a replay. */
+  readonly last: number
   /** Present when another page follows. */
   readonly next?: string
 }
 
-/** Notifications of a page. */
-const pageSize = 20
+/** Maximum notifications of a page. */
+const maxPageSize = 20
 
 const maxPageBytes = 256 * 1024 * 1024
 
@@ -48,10 +50,12 @@ export const retrieveMissing = (options: RetrieveOptions): (gap: Gap) => AsyncGe
     if (gap.subscription === undefined) return
     let after = gap.first - 1
     while (after < gap.last) {
+      const limit = Math.min(gap.last - after, maxPageSize)
       const page = await readPage(
         options,
-        `${base}/api/notifications?subscription=${gap.subscription}&after=${after}&limit=${pageSize}`
+        `${base}/api/notifications?subscription=${gap.subscription}&after=${after}&limit=${limit}`
       )
+      if (page.last < gap.last) throw wrongService(gap, page.last)
       for (const { base64, body, contentType, id, sequence } of page.notifications) {
         if (sequence > gap.last) return
         after = Math.max(after, sequence)
@@ -69,6 +73,12 @@ export const retrieveMissing = (options: RetrieveOptions): (gap: Gap) => AsyncGe
     }
   }
 }
+
+/** The notification behind the gap has a higher number, so the answer is about another subscription. */
+const wrongService = ({ last, subscription }: Gap, known: number): Error =>
+  new Error(
+    `The last notification of subscription ${subscription} is ${known}, yet ${last} is missing. Does \`url\` name another Windhover?`
+  )
 
 const readPage = async ({ fetch: send = fetch, login, token }: RetrieveOptions, url: string): Promise<Page> => {
   const credentials = encoder.encode(`${login}:${token}`)
@@ -111,6 +121,7 @@ const parseJson = (text: string): unknown => {
 
 const isPage = (value: unknown): value is Page =>
   typeof value === "object" && value !== null && "notifications" in value && Array.isArray(value.notifications) &&
+  "last" in value && Number.isSafeInteger(value.last) &&
   value.notifications.every((one: unknown) =>
     typeof one === "object" && one !== null && "sequence" in one && Number.isSafeInteger(one.sequence) &&
     "id" in one && typeof one.id === "string" && "contentType" in one && typeof one.contentType === "string"

@@ -1,6 +1,7 @@
 """Tests of packages/python/windhover_receiver.py, started by Receiver.test.ts."""
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import io
@@ -47,9 +48,9 @@ def signed(sequence, body=b"{}", secret=SECRET, method="sha256", notification_id
     return {**fields(sequence, notification_id), name: f"{method}={digest}"}, body
 
 
-def standard(sequence, body=b"{}", key=SECRET.encode(), at=None):
+def standard(sequence, body=b"{}", key=SECRET.encode(), at=None, notification_id=None):
     at = int(time.time()) if at is None else at
-    headers = fields(sequence)
+    headers = fields(sequence, notification_id)
     notification_id = headers["X-Windhover-Notification-Id"]
     digest = hmac.new(key, f"{notification_id}.{at}.".encode() + body, hashlib.sha256).digest()
     return {
@@ -241,6 +242,29 @@ class Servers(unittest.TestCase):
         self.assertEqual(self.ask(receiver, self.intent(mode="denied", topic=TOPIC, reason="no")), (200, ""))
         self.assertEqual(denied, [(TOPIC, "no")])
 
+    def test_tests(self):
+        tests = []
+        header = {"X-Windhover-Test": "true"}
+
+        def test(one, make=standard, **options):
+            headers, body = make(0, notification_id="test-1", **options)
+            return one.post({**headers, **header}, body)
+
+        one = Recorded()
+        self.assertEqual([test(one), *one.send(5), test(one), *one.send(6, 5)], [200, 204, 200, 204, 204])
+        self.assertEqual((one.handled, one.gaps), ([None, 5, None, 6], []))
+        own = Recorded(on_test=lambda notification: tests.append((notification.id, notification.test)))
+        self.assertEqual([test(own), test(own, make=signed), test(own, key=b"other")], [200, 200, 401])
+        self.assertEqual((own.handled, tests), ([], [("test-1", True)] * 2))
+        one.fails = True
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(test(one), 500)
+        # a repeated notification stays one with the header that nothing signs
+        headers, body = standard(5)
+        repeated = verify({**headers, **header}, body, SECRET)
+        self.assertEqual((repeated.test, repeated.sequence), (False, 5))
+        self.assertEqual(status_of(*standard(0, notification_id="test-1")), 400)
+
     def test_wsgi(self):
         one = Recorded(topics=lambda topic, query: query["hub.mode"] == "unsubscribe", max_body_bytes=100)
         application = validator(one.receiver.wsgi)
@@ -296,7 +320,8 @@ class Servers(unittest.TestCase):
                     {"sequence": after + 1, "id": f"{after + 1}-7", "contentType": "text/plain", "body": "é"},
                     {"sequence": after + 2, "id": f"{after + 2}-7", "contentType": "image/png", "base64": "/+8="},
                 ]
-                body = json.dumps({"notifications": rows, "next": "x"}).encode()
+                page = {"notifications": rows, "last": 20, "next": "x"}
+                body = {30: b"<html>", 40: b'{"notifications":[{}],"last":90}'}.get(after, json.dumps(page).encode())
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(body)
@@ -310,8 +335,15 @@ class Servers(unittest.TestCase):
         found = [(one.id, one.sequence, one.body) for one in retrieve(Gap("7", TOPIC, 4, 6))]
         self.assertEqual(found, [("4-7", 4, "é".encode()), ("5-7", 5, b"\xff\xef"), ("6-7", 6, "é".encode())])
         self.assertEqual(asked, [
-            (f"/api/notifications?subscription=7&after={after}&limit=20", "Basic YW5uOnQ=") for after in (3, 5)
+            (f"/api/notifications?subscription=7&after={after}&limit={limit}", "Basic YW5uOnQ=")
+            for after, limit in ((3, 3), (5, 1))
         ])
+        with self.assertRaisesRegex(RuntimeError, "subscription 7 is 20, yet 21 is missing. Does url"):
+            list(retrieve(Gap("7", TOPIC, 4, 21)))
+        self.assertTrue(all(path.endswith("&after=3&limit=18") for path, _ in asked[2:]))
+        for after in (30, 40):
+            with self.assertRaisesRegex(RuntimeError, "not one of Windhover's"):
+                list(retrieve(Gap("7", TOPIC, after + 1, after + 1)))
         self.assertEqual(list(retrieve(Gap(None, TOPIC, 1, 2))), [])
         with self.assertRaisesRegex(RuntimeError, "Windhover answered 404"):
             list(retrieve(Gap("7", TOPIC, 92, 93)))

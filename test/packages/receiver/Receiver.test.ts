@@ -25,6 +25,8 @@ const make = (options: Partial<ReceiverOptions> = {}) => {
   }
 }
 
+const testOf = (id: string) => ({ id, sequence: 0, headers: { "x-windhover-test": "true" } })
+
 /** A notification that was retrieved. */
 const retrieved = (sequence: number): Notification => ({
   id: `${100 + sequence}-7`,
@@ -42,6 +44,37 @@ describe("a receiver", () => {
     const { handled, receiver } = make()
     assert.strictEqual(await told(await receiver.fetch(post(standard({ sequence: 1 })))), "204")
     assert.deepStrictEqual(handled.map(({ id }) => id), ["101-7"])
+  })
+
+  it("gives a test to the handler, apart from the order", async () => {
+    const gaps: Array<Gap> = []
+    const { handled, receiver, send } = make({ onGap: (gap) => void gaps.push(gap) })
+    const test = () => receiver.fetch(post(standard(testOf("test-1"))))
+    assert.strictEqual(await told(await test()), "200 The test was received.")
+    await send(5)
+    assert.strictEqual((await test()).status, 200)
+    assert.deepStrictEqual(await send(6, 5), [204, 204])
+    assert.deepStrictEqual(handled.map(({ id, sequence, test }) => [id, sequence, test]), [
+      ["test-1", undefined, true],
+      ["105-7", 5, undefined],
+      ["test-1", undefined, true],
+      ["106-7", 6, undefined]
+    ])
+    assert.deepStrictEqual(gaps, [])
+  })
+
+  it("gives a test to its own callback, and tells its failure", async () => {
+    const tests: Array<unknown> = []
+    const onTest = ({ id, topic }: Notification) => {
+      if (tests.push([id, topic]) === 2) throw new Error("no database")
+    }
+    const { errors, handled, receiver } = make({ onTest })
+    const statuses = []
+    for (const key of ["a-secret", "a-secret", "other"]) {
+      statuses.push((await receiver.fetch(post(signed(testOf("test-1"), key)))).status)
+    }
+    assert.deepStrictEqual([statuses, errors.map(String)], [[200, 500, 401], ["Error: no database"]])
+    assert.deepStrictEqual([tests, handled], [[["test-1", topic], ["test-1", topic]], []])
   })
 
   it("tells what is wrong with a request", async () => {

@@ -39,8 +39,8 @@ const stored = (sequence: number) => ({
 describe("retrieveMissing", () => {
   it("reads the pages of a gap, and nothing behind it", async () => {
     const { all, asked } = make([
-      { notifications: [stored(4), stored(6)], next: "x" },
-      { notifications: [stored(7), stored(8)], next: "y" }
+      { notifications: [stored(4), stored(6)], last: 30, next: "x" },
+      { notifications: [stored(7), stored(8)], last: 30, next: "y" }
     ])
     const found = await all(gap(4, 7))
     assert.deepStrictEqual(
@@ -54,8 +54,20 @@ describe("retrieveMissing", () => {
       ]
     )
     const credentials = `Basic ${Buffer.from("ann:tökén").toString("base64")}`
-    const url = "http://windhover.test/api/notifications?subscription=7&limit=20"
-    assert.deepStrictEqual(asked, [3, 6].map((after) => [url.replace("&limit", `&after=${after}&limit`), credentials]))
+    const url = "http://windhover.test/api/notifications?subscription=7"
+    assert.deepStrictEqual(asked, [[`${url}&after=3&limit=4`, credentials], [`${url}&after=6&limit=1`, credentials]])
+  })
+
+  it("asks for 20 notifications at most, and passes over those that are no longer stored", async () => {
+    const { all, asked } = make([{ notifications: [stored(5)], last: 101 }])
+    assert.deepStrictEqual((await all(gap(4, 100))).map(({ sequence }) => sequence), [5])
+    assert.match(asked.map(([url]) => url).join(), /&after=3&limit=20$/)
+  })
+
+  it("recognizes a subscription of another Windhover by its last number", async () => {
+    const told = "Error: The last notification of subscription 7 is 5, yet 6 is missing. Does `url` name another Windhover?"
+    assert.strictEqual(await make([{ notifications: [stored(4)], last: 5 }]).all(gap(4, 6)).catch(String), told)
+    assert.strictEqual((await make([{ notifications: [stored(4)], last: 6 }]).all(gap(4, 6))).length, 1)
   })
 
   it("reads feeds, and bodies that are no UTF-8", async () => {
@@ -64,7 +76,8 @@ describe("retrieveMissing", () => {
       notifications: [
         { sequence: 1, id: "1-7", contentType: "application/json", body: feed },
         { sequence: 2, id: "2-7", contentType: "image/png", base64: "/+8=" }
-      ]
+      ],
+      last: 9
     }])
     const [first, second] = await all(gap(1, 9))
     assert.strictEqual(first?.format === "json" && first.feed.id, topic)
@@ -72,9 +85,9 @@ describe("retrieveMissing", () => {
   })
 
   it("ends with the last page, an empty page, and for other senders", async () => {
-    const last = make([{ notifications: [stored(4)] }])
+    const last = make([{ notifications: [stored(4)], last: 9 }])
     assert.strictEqual((await last.all(gap(4, 9))).length, 1)
-    const empty = make([{ notifications: [], next: "x" }])
+    const empty = make([{ notifications: [], last: 9, next: "x" }])
     assert.strictEqual((await empty.all(gap(4, 9))).length, 0)
     const other = make([])
     assert.deepStrictEqual(await other.all({ ...gap(4, 9), subscription: undefined }), [])
@@ -82,16 +95,20 @@ describe("retrieveMissing", () => {
   })
 
   it("passes on what the service says, and recognizes another service", async () => {
-    const url = "http://windhover.test/api/notifications?subscription=7&after=3&limit=20"
-    const answers = [new Response("no such subscription", { status: 404 }), "<html>", "null", { notifications: [{}] }]
+    const url = "http://windhover.test/api/notifications?subscription=7&after=3&limit=1"
+    const answers = [
+      new Response("no such subscription", { status: 404 }),
+      "<html>",
+      "null",
+      { notifications: [{}], last: 4 },
+      { notifications: [stored(4)] }
+    ]
     const messages = []
     for (const answer of answers) messages.push(await make([answer]).all(gap(4, 4)).catch(String))
     const other = `Error: The answer to ${url} is not one of Windhover's. Does \`url\` name another service?`
     assert.deepStrictEqual(messages, [
       `Error: Windhover answered 404 to ${url}: no such subscription`,
-      other,
-      other,
-      other
+      ...Array(4).fill(other)
     ])
   })
 

@@ -52,6 +52,19 @@ describe("verifyRequest", () => {
     assert.strictEqual((await verify(post(signed({ id: "msg_2b" })))).subscription, undefined)
   })
 
+  it("recognizes a test by its header and its id together", async () => {
+    const headers = { "x-windhover-test": "true" }
+    const test = await verify(post(standard({ id: "test-1a", sequence: 0, headers })))
+    assert.deepInclude(test, { id: "test-1a", test: true, sequence: undefined, subscription: undefined, topic })
+    // a repeated notification stays one with the header that nothing signs
+    const repeated = await verify(post(standard({ id: "5-7", sequence: 12, headers })))
+    assert.deepStrictEqual([repeated.test, repeated.sequence], [undefined, 12])
+    assert.strictEqual((await verify(post(standard({ id: "test-1a", sequence: 12 })))).sequence, 12)
+    for (const wrong of [{ id: "test-1a" }, { id: "5-7", headers }]) {
+      assert.strictEqual(await verdict(post(standard({ ...wrong, sequence: 0 }))), "400 invalid-header")
+    }
+  })
+
   it("finds the topic of another WebSub hub in Link", async () => {
     const { body, headers } = signed({})
     const { "x-pubsubhubbub-topic": _, ...others } = headers
