@@ -65,7 +65,8 @@ describe("retrieveMissing", () => {
   })
 
   it("recognizes a subscription of another Windhover by its last number", async () => {
-    const told = "Error: The last notification of subscription 7 is 5, yet 6 is missing. Does `url` name another Windhover?"
+    const told =
+      "Error: The last notification of subscription 7 is 5, yet 6 is missing. Does `url` name another Windhover?"
     assert.strictEqual(await make([{ notifications: [stored(4)], last: 5 }]).all(gap(4, 6)).catch(String), told)
     assert.strictEqual((await make([{ notifications: [stored(4)], last: 6 }]).all(gap(4, 6))).length, 1)
   })
