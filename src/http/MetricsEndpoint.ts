@@ -56,14 +56,11 @@ export const makeMetricsEndpoint = Effect.gen(function*() {
   )
 })
 
-/** Names of Windhover's metrics, and of its process. Libraries register metrics of their own, which may change with their version. */
-const exportedNames = /^(windhover|process|nodejs)_/
-
-/** The metrics of Windhover and of its process. */
+/** The metrics of Windhover and of its process. Those of the cluster library have no description. */
 const format = Effect.contextWith((context: Context.Context<never>) => {
   const all = Context.get(context, Metric.MetricRegistry)
-  const exported = new Map([...all].filter(([, { id }]) => exportedNames.test(id)))
-  return Effect.sync(() => PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, exported)))
+  const described = new Map([...all].filter(([, { description }]) => description !== undefined))
+  return Effect.sync(() => PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, described)))
 })
 
 const notLocal = Reply.text(

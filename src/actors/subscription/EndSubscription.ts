@@ -13,14 +13,6 @@ export interface FinalDelivery extends AttemptResult {
   readonly attempt: number
 }
 
-/** `gone`: the receiver is gone. `lease`: the callback of a stranger has failed for a day. */
-type EndReason = "gone" | "lease"
-
-const endTexts = {
-  gone: "A receiver ended its subscription.",
-  lease: "The lease of a subscription ends, because its callback has failed for 24 h."
-} as const satisfies { readonly [reason in EndReason]: string }
-
 /**
  * Logs the end of a subscription by its receiver (a 410 of a callback, a bounce of a JID that is gone), and deletes the subscription.
  *
@@ -34,8 +26,7 @@ export const endSubscription = Effect.fnUntraced(function*<E>(
   },
   persist: <A>(statement: Effect.Effect<A, StoreError>) => Effect.Effect<A, E>,
   subscription: Subscription,
-  last: FinalDelivery,
-  reason: EndReason = "gone"
+  last: FinalDelivery
 ) {
   const { accountId, endpoint, host, id, topic } = subscription
   const ended = { accountId, subscriptionId: id, topic, endpoint, host }
@@ -44,10 +35,10 @@ export const endSubscription = Effect.fnUntraced(function*<E>(
   yield* stores.events.publish({
     type: "subscription.ended",
     ...subscriptionFieldsOf(subscription),
-    reason,
+    reason: "gone",
     message: attemptText(last)
   })
-  yield* Effect.logInfo(endTexts[reason]).pipe(
+  yield* Effect.logInfo("A receiver ended its subscription.").pipe(
     Effect.annotateLogs({ subscription: id, reason: attemptText(last) })
   )
 })

@@ -30,8 +30,7 @@ const silentResults: { readonly [reason in SilentReason]: number } = {
   bounced: 8,
   xmpp: 9,
   "refused-intent": 10,
-  secret: 11,
-  held: 12
+  secret: 11
 }
 
 const acceptedResult = 1
