@@ -18,6 +18,7 @@ import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import * as SubscriptionLayer from "#actors/subscription/SubscriptionLayer.ts"
 import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
+import { AddressCheck } from "#domain/ports/AddressCheck.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
@@ -31,6 +32,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector, type Syntax } from "#domain/ports/Selector.ts"
 import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
@@ -205,6 +207,8 @@ const measureLateness = (hosts: ReadonlyArray<SimulatedHost>) =>
         Layer.mock(BounceStore, {}),
         Layer.mock(SubscriptionStore, {}),
         Layer.mock(SubscriptionHealth, {}),
+        Layer.mock(AddressCheck, {}),
+        Layer.mock(VerificationQueue, {}),
         Layer.mock(Deliverer, {}),
         Layer.mock(DeliveryLog, {}),
         Layer.mock(EntryStore, {}),

@@ -1,3 +1,4 @@
+import { anonymous } from "#domain/Account.ts"
 import type { Trial } from "#domain/delivery/Bounce.ts"
 import type { OwnHeader } from "#domain/delivery/OwnHeaders.ts"
 import type { Failing, Retry } from "#domain/delivery/Retry.ts"
@@ -59,6 +60,10 @@ export interface Subscription {
   readonly leaseUntil?: number
   readonly createdAt: number
 }
+
+/** Whether a stranger owns the subscription, through the open hub. */
+export const isOfStranger = ({ accountId }: Pick<Subscription, "accountId">): boolean =>
+  accountId === anonymous.account.id
 
 /** The format in lists: Atom for a feed without a requested format, null for the raw bytes of other resources. */
 export const shownFormat = (

@@ -56,11 +56,14 @@ export const makeMetricsEndpoint = Effect.gen(function*() {
   )
 })
 
-/** The metrics of Windhover and of its process. Those of the cluster library have no description. */
+/** Names of Windhover's metrics, and of its process. Libraries register metrics of their own, which may change with their version. */
+const exportedNames = /^(windhover|process|nodejs)_/
+
+/** The metrics of Windhover and of its process. */
 const format = Effect.contextWith((context: Context.Context<never>) => {
   const all = Context.get(context, Metric.MetricRegistry)
-  const described = new Map([...all].filter(([, { description }]) => description !== undefined))
-  return Effect.sync(() => PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, described)))
+  const exported = new Map([...all].filter(([, { id }]) => exportedNames.test(id)))
+  return Effect.sync(() => PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, exported)))
 })
 
 const notLocal = Reply.text(

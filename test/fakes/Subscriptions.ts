@@ -45,6 +45,12 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     removeExpired: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
       operation(state, (now) => removeEnded(state, limit, now))
     ),
+    saveNetwork: Effect.fn("SubscriptionStore.saveNetwork")((id, network) =>
+      operation(state, () => {
+        const subscriber = state.subscriptions.get(id)
+        if (subscriber !== undefined) subscriber.subscription = { ...subscriber.subscription, network }
+      })
+    ),
     countOnSite: Effect.fn("SubscriptionStore.countOfSite")((site, limit) =>
       operation(state, (now) =>
         held(state, anonymous.account.id, ({ subscription }) =>

@@ -416,6 +416,14 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual([yield* count(network, 5_000, 10), yield* count(`${network} moved`, 5_000, 10)], [1, 1])
     }))
 
+  it.effect("stores the network of a later agreement, and changes nothing else", () =>
+    Effect.gen(function*() {
+      const { subscription } = yield* subscribe(wantedBy(0, { face: "hub", network: "before/24", secret: "s" }))
+      const store = yield* SubscriptionStore
+      yield* store.saveNetwork(subscription.id, "after/24")
+      assert.deepStrictEqual(yield* store.load(subscription.id), Option.some({ ...subscription, network: "after/24" }))
+    }))
+
   it.effect("answers many loads at once, each with its own", () =>
     Effect.gen(function*() {
       const account = yield* newAccount

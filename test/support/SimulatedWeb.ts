@@ -87,6 +87,12 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
       if (isLeaseHeld?.() === false) {
         return Effect.fail(new DeliveryError({ reason: { _tag: "LeaseLost", message: "Not sent." } }))
       }
+      if (isElsewhere(parcel) && parcel.consent?.mayIntroduce === false) {
+        note(`hold ${short(parcel.callback)}`)
+        return Effect.fail(
+          new DeliveryError({ reason: { _tag: "Moved", message: "Another network." }, isElsewhere: true })
+        )
+      }
       const attempt = Number(parcel.headers.find(([name]) => name === "X-Service-Retried")?.[1] ?? 0)
       const ids = [...new TextDecoder().decode(parcel.body).matchAll(/<entry.*?<id>(.*?)<\/id>/g)].map((match) =>
         match[1]
@@ -94,11 +100,19 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
       note(`post ${short(parcel.callback)} ${ids.join(",") || "status"} try ${attempt}`)
       parcels.push(parcel)
       const answer = callbacks.get(parcel.callback)?.(parcel, attempt) ?? Effect.succeed(200)
-      return Effect.map(
-        answer,
-        (given) => ({ ...(typeof given === "number" ? { status: given } : given), latency: 1, excerpt: "" })
-      )
+      return Effect.map(answer, (given) => ({
+        ...(typeof given === "number" ? { status: given } : given),
+        latency: 1,
+        excerpt: "",
+        ...(isElsewhere(parcel) ? { isElsewhere: true as const } : {})
+      }))
     })
+
+  /** Whether the callback of a stranger has moved to another network. */
+  const isElsewhere = ({ callback, consent }: Parcel): boolean => {
+    const network = networkOf(callback)
+    return network !== undefined && consent?.isAgreed(network) === false
+  }
 
   return Context.make(SimulatedWeb, {
     log,

@@ -42,6 +42,8 @@ export interface DeliveryLimiterOptions {
 export interface CallbackRecord {
   /** Speed of the last response: `unknown` before the first one, `hung` when none came within 2 s and the delivery failed. */
   speed: "unknown" | "prompt" | "slow" | "hung"
+  /** The last attempt failed. */
+  isFailing?: boolean
 }
 
 interface CallbackHost {

@@ -38,6 +38,7 @@ const makeVerify = Effect.gen(function*() {
   const subscribe = yield* makeVerifySubscribe
   const subscriptions = yield* SubscriptionStore
   const writer = yield* makeSubscriptionWriter(awaited)
+  const partitions = yield* Partitions
 
   const unsubscribe = Effect.fnUntraced(function*(
     verification: Extract<Verification, { mode: "unsubscribe" }>,
@@ -49,12 +50,27 @@ const makeVerify = Effect.gen(function*() {
     if (known !== undefined) yield* writer.remove(known, subscription.partition)
   })
 
+  /** The answer tells that the callback receives at its new network. A refusal changes nothing: deliveries there stay stopped. */
+  const reconfirm = Effect.fnUntraced(function*({ subscription }: Extract<Verification, { mode: "reconfirm" }>) {
+    const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
+    const now = yield* Clock.currentTimeMillis
+    if (known?.state !== "active" || known.leaseUntil === undefined || hasLeaseEnded(known, now)) return
+    const leaseSeconds = Math.ceil((known.leaseUntil - now) / 1000)
+    const { endpoint: callback, topic } = known
+    const network = yield* verifyIntent(verifier, { mode: "subscribe", topic, callback, leaseSeconds })
+    if (network === undefined) return
+    yield* refuseStoreErrors(subscriptions.saveNetwork(known.id, network))
+    yield* partitions.reloadSubscription(subscription.partition, known.id)
+  })
+
   return Effect.fn("IntentVerification.verify")(function*(verification: Verification, isBrief = false) {
     switch (verification.mode) {
       case "subscribe":
         return yield* subscribe(verification, isBrief)
       case "unsubscribe":
         return yield* unsubscribe(verification, isBrief)
+      case "reconfirm":
+        return yield* reconfirm(verification)
       case "denied":
         return yield* verifier.deny({
           topic: verification.subscription.topic.given,

@@ -1,13 +1,21 @@
 import { Clock, Effect } from "effect"
-import { describeUnsplit, needsSplit } from "#domain/delivery/Delivery.ts"
+import { needsSplit } from "#domain/delivery/Delivery.ts"
 import { type AttemptResult, attemptText, type Delivery } from "#domain/delivery/Notification.ts"
-import { afterFailure, maxFailingMs, maxWaitingMs, scheduleAfter } from "#domain/delivery/Retry.ts"
+import {
+  afterFailure,
+  maxFailingMs,
+  maxStrangerFailingMs,
+  maxWaitingMs,
+  scheduleAfter
+} from "#domain/delivery/Retry.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EventLog } from "#domain/ports/EventLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { isOfStranger, type Subscription } from "#domain/Subscription.ts"
 import { logsDetails } from "#actors/runtime/DetailedLog.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
+import { makeAskAgain } from "./AskAgain.ts"
 import { makeCallbackHealth } from "./CallbackHealth.ts"
 import type { DeliveryRetrySteps } from "./DeliveryRetry.ts"
 import { makeDeliveryTrial } from "./DeliveryTrial.ts"
@@ -33,15 +41,17 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
   const reportAllowance = yield* makeReportAllowance
   const handleFailure = yield* makeHandleFailure(retry)
   const logsDeliveries = yield* logsDetails
+  const askAgain = yield* makeAskAgain
 
   const end = Effect.fnUntraced(function*(
     { subscription, window }: State,
     { attempt, sequence }: Delivery,
     result: AttemptResult,
-    { reloadResource }: SubscriptionContext
+    { reloadResource }: SubscriptionContext,
+    reason: "gone" | "lease"
   ) {
     const last = { sequence, attempt: attempt + 1, ...result }
-    yield* endSubscription<never>({ events, log, subscriptions }, whenAvailable, subscription, last)
+    yield* endSubscription<never>({ events, log, subscriptions }, whenAvailable, subscription, last, reason)
     yield* reloadResource(subscription.resourceId)
     close(window)
   })
@@ -66,8 +76,12 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
         state.window.deliveries.shift()
         return undefined
       case "ended":
-        return yield* end(state, delivery, outcome.attempt, context)
+        return yield* end(state, delivery, outcome.attempt, context, "gone")
       case "failed":
+        if (outcome.isElsewhere === true) yield* askAgain(state.subscription)
+        if (hasLeaseEndedByFailures(state)) {
+          return yield* end(state, delivery, describeEnd(outcome.attempt), context, "lease")
+        }
         return yield* handleFailure(state, delivery, outcome)
       case "lease-lost":
         return undefined
@@ -102,6 +116,16 @@ const logAttempt = (
     attempt: attempt + 1,
     outcome: outcome.verdict
   }))
+
+/** Whether all attempts for a stranger have failed for a day. The time begins anew after an outage of the service. */
+const hasLeaseEndedByFailures = ({ failing, lastAttemptAt = 0, outageEndedAt, subscription }: State): boolean =>
+  isOfStranger(subscription) && outageEndedAt === undefined && failing !== undefined &&
+  lastAttemptAt - failing.since >= maxStrangerFailingMs
+
+const describeEnd = (last: AttemptResult): AttemptResult => ({
+  ...last,
+  message: `All attempts have failed for 24 h, which ends the lease. The last one: ${last.message}`
+})
 
 /** Pause of a callback after its first hung notification, in ms. */
 const firstPauseMs = 15_000
@@ -149,11 +173,10 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     }
   })
 
-  /** Sends the halves next: the window forgets all deliveries, because their sequences have moved. Returns false for an unsplit delivery. */
+  /** Sends the halves next: the window forgets all deliveries, because their sequences have moved. */
   const split = Effect.fnUntraced(function*({ window }: State, delivery: Delivery, result: AttemptResult) {
-    const isSplit = yield* whenAvailable(outbox.split(delivery, result))
-    if (isSplit) release(window)
-    return isSplit
+    yield* whenAvailable(outbox.split(delivery, result))
+    release(window)
   })
 
   /** Holds the delivery behind a dropped one back until the next probe: a callback that fails for long is not hammered. */
@@ -176,10 +199,8 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     if (delivery.waitsSince <= oldest) yield* dropOlder(state, oldest)
   })
 
-  return Effect.fnUntraced(function*(state: State, tried: Delivery, { attempt, requestedWait }: Failure) {
-    const isTooLarge = needsSplit(tried, state.subscription, attempt.code)
-    if (isTooLarge && (yield* split(state, tried, attempt))) return undefined
-    const result = isTooLarge ? describeUnsplit(attempt, tried) : attempt
+  return Effect.fnUntraced(function*(state: State, tried: Delivery, { attempt: result, requestedWait }: Failure) {
+    if (needsSplit(tried, state.subscription, result.code)) return yield* split(state, tried, result)
     const delivery = yield* recordOutageEnd(state, tried)
     const { deliveries } = state.window
     const now = yield* Clock.currentTimeMillis
@@ -189,7 +210,7 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     const planned = retry.waitAfter(schedule, failed, now - since)
     const wait = planned === undefined
       ? undefined
-      : Math.max(waitBeforePause(planned, since, now), requestedWait ?? 0)
+      : Math.max(waitBeforeEnd(planned, since, now, state.subscription), requestedWait ?? 0)
     const next = afterFailure(wait, delivery.waitsSince, now, maxWaitingMs[schedule])
     if (next._tag === "Retry") {
       const { requestedWait: _, ...others } = delivery
@@ -205,8 +226,8 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
   })
 })
 
-/** The last attempt before a pause comes at the time of the pause. */
-const waitBeforePause = (wait: number, since: number, now: number): number => {
-  const left = since + maxFailingMs - now
+/** The last attempt before a pause or the end of a lease comes at that time. */
+const waitBeforeEnd = (wait: number, since: number, now: number, subscription: Subscription): number => {
+  const left = since + (isOfStranger(subscription) ? maxStrangerFailingMs : maxFailingMs) - now
   return left > 0 ? Math.min(wait, left) : wait
 }

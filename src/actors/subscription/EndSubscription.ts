@@ -13,6 +13,14 @@ export interface FinalDelivery extends AttemptResult {
   readonly attempt: number
 }
 
+/** `gone`: the receiver is gone. `lease`: the callback of a stranger has failed for a day. */
+type EndReason = "gone" | "lease"
+
+const endTexts = {
+  gone: "A receiver ended its subscription.",
+  lease: "The lease of a subscription ends, because its callback has failed for 24 h."
+} as const satisfies { readonly [reason in EndReason]: string }
+
 /**
  * Logs the end of a subscription by its receiver (a 410 of a callback, a bounce of a JID that is gone), and deletes the subscription.
  *
@@ -26,7 +34,8 @@ export const endSubscription = Effect.fnUntraced(function*<E>(
   },
   persist: <A>(statement: Effect.Effect<A, StoreError>) => Effect.Effect<A, E>,
   subscription: Subscription,
-  last: FinalDelivery
+  last: FinalDelivery,
+  reason: EndReason = "gone"
 ) {
   const { accountId, endpoint, host, id, topic } = subscription
   const ended = { accountId, subscriptionId: id, topic, endpoint, host }
@@ -35,10 +44,10 @@ export const endSubscription = Effect.fnUntraced(function*<E>(
   yield* stores.events.publish({
     type: "subscription.ended",
     ...subscriptionFieldsOf(subscription),
-    reason: "gone",
+    reason,
     message: attemptText(last)
   })
-  yield* Effect.logInfo("A receiver ended its subscription.").pipe(
+  yield* Effect.logInfo(endTexts[reason]).pipe(
     Effect.annotateLogs({ subscription: id, reason: attemptText(last) })
   )
 })

@@ -12,11 +12,12 @@ import {
 import type { AttemptResult, Delivery, Notification } from "#domain/delivery/Notification.ts"
 import { Deliverer, type DeliveryError, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import type { Channel, Subscription } from "#domain/Subscription.ts"
+import { type Channel, isOfStranger, type Subscription } from "#domain/Subscription.ts"
 import { CallbackLimiter } from "#actors/limits/CallbackLimiter.ts"
 import type * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
 import { countDelivery, deliveryLag, observe } from "#actors/runtime/Metrics.ts"
 import type { ShardLease } from "#actors/runtime/ShardLease.ts"
+import { networkOf, StrangerLimits } from "./StrangerLimits.ts"
 
 /** Outcome of an attempt. No request was sent when the channel has no sender (`unserved`) or the runner lost the lease (`lease-lost`). */
 export type Outcome = Success | Failure | { readonly verdict: "unserved" | "lease-lost" }
@@ -33,6 +34,8 @@ export interface Failure {
   readonly attempt: AttemptResult
   /** Milliseconds, see `Delivery`. */
   readonly requestedWait?: number | undefined
+  /** The callback's name leads to another network than the one that agreed. */
+  readonly isElsewhere?: boolean | undefined
 }
 
 /**
@@ -61,18 +64,29 @@ export const layer = Layer.effect(
     const clock = yield* Clock.Clock
     const limiter = yield* CallbackLimiter
     const renderShared = renderOnce(settings)
+    const strangerLimits = new StrangerLimits()
 
     const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld, callback) {
       if (subscription.unreadable !== undefined) return unreadable(subscription.unreadable)
       const rendered = renderShared(delivery.notification, subscription)
+      const plain = parcel(subscription, delivery, rendered, settings, clock.currentTimeMillisUnsafe())
+      const isStranger = isOfStranger(subscription)
+      const refused = isStranger
+        ? strangerLimits.refuse(plain, delivery, subscription, callback, clock.currentTimeMillisUnsafe())
+        : undefined
+      if (refused !== undefined) return refused
       const posted = deliverer.post(
-        parcel(subscription, delivery, rendered, settings, clock.currentTimeMillisUnsafe()),
+        isStranger ? strangerLimits.guard(plain, delivery, subscription, callback) : plain,
         isLeaseHeld
       )
-      const outcome = yield* limiter.run(subscription.host, callback, posted).pipe(
+      const key = isStranger ? networkOf(subscription) : subscription.host
+      const outcome = yield* limiter.run(key, callback, posted).pipe(
         Effect.map((answer) => outcomeOf(answer, delivery, subscription, clock, rendered.body.length)),
         Effect.catchTag("DeliveryError", (error) => Effect.succeed(outcomeOfError(error, rendered.body.length)))
       )
+      if (isStranger) {
+        strangerLimits.record(plain, subscription, callback, outcome, clock.currentTimeMillisUnsafe())
+      }
       if (outcome.verdict !== "lease-lost") yield* countDelivery(outcome.verdict)
       if (outcome.verdict === "delivered") {
         observe(deliveryLag, Math.max(clock.currentTimeMillisUnsafe() - delivery.waitsSince, 0) / 1000)
@@ -95,7 +109,7 @@ const outcomeOf = (
   if (verdict === "delivered") return { verdict, attempt: describeSuccess(answer, bytes) }
   const now = clock.currentTimeMillisUnsafe()
   const attempt = describeFailedAttempt(answer, delivery, subscription, now, bytes)
-  return { verdict, attempt, requestedWait: requestedWait(answer, now) }
+  return { verdict, attempt, requestedWait: requestedWait(answer, now), isElsewhere: answer.isElsewhere }
 }
 
 /** Not sent: without its secret, the notification would be unsigned. */
@@ -111,12 +125,12 @@ const unreadable = (reason: string): Failure => ({
 })
 
 const outcomeOfError = (
-  { message, reason: { _tag } }: DeliveryError,
+  { isElsewhere, message, reason: { _tag } }: DeliveryError,
   bytes: number
 ): Failure | { readonly verdict: "lease-lost" } =>
   _tag === "LeaseLost"
     ? { verdict: "lease-lost" }
-    : { verdict: "failed", attempt: describeSilence({ message, reason: { _tag } }, bytes) }
+    : { verdict: "failed", attempt: describeSilence({ message, reason: { _tag } }, bytes), isElsewhere }
 
 /** Subscriptions with equal topic, face and format get the same bytes, rendered once while the notification is in memory. */
 const renderOnce = (settings: Settings["Service"]) => {

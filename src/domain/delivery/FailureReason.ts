@@ -2,7 +2,8 @@
  * Reasons of a failed attempt, as words of a closed list. Clients branch on these words, so that a word never changes its meaning.
  *
  * The first ones have no HTTP status. `bounced`, `xmpp` and `refused-intent` belong to returned messages, to an XMPP server that does not
- * take a notification, and to a verification of intent; `secret` to a stored secret that cannot be decrypted.
+ * take a notification, and to a verification of intent; `secret` to a stored secret that cannot be decrypted. `held`: not sent, because the
+ * callback of a stranger fails, or its name leads to a network that has not agreed.
  */
 export const failureReasons = [
   "refused-address",
@@ -15,6 +16,7 @@ export const failureReasons = [
   "xmpp",
   "refused-intent",
   "secret",
+  "held",
   "redirect",
   "unauthorized",
   "not-found",
@@ -70,7 +72,8 @@ export const reasonOfError = {
   Connect: "connect",
   Tls: "tls",
   Timeout: "timeout",
-  Protocol: "protocol"
+  Protocol: "protocol",
+  Moved: "held"
 } as const satisfies Record<string, SilentReason>
 
 /** A sentence with the usual remedy. */
@@ -88,6 +91,7 @@ const explanations: { readonly [reason in FailureReason]: string } = {
   "refused-intent":
     "The callback did not confirm the subscription. It has to answer 2xx with the challenge as its body.",
   secret: "The stored secret of the subscription cannot be decrypted.",
+  held: "Nothing was sent, because the callback fails, or its name leads to a network where it has not agreed.",
   redirect: "The callback redirects. Redirects are not followed: subscribe the new URL.",
   unauthorized: "The callback requires a login that the notification does not have, or forbids it.",
   "not-found": "The server of the callback does not know its path.",

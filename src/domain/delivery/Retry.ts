@@ -72,6 +72,9 @@ const failingMilestones: ReadonlyArray<number> = [hourMs, dayMs]
 /** Time of failing after which a callback is paused, in ms. */
 export const maxFailingMs = 5 * dayMs
 
+/** Time of failing after which the lease of a stranger's subscription ends, in ms. */
+export const maxStrangerFailingMs = dayMs
+
 /** The time of the next announcement, epoch ms; undefined after the last one. */
 export const nextMilestoneAt = ({ announced, since }: Failing): number | undefined => {
   const milestone = failingMilestones[announced]

@@ -43,9 +43,9 @@ export class RateLimiter {
     return waitMs
   }
 
-  /** Counts one use, even beyond the rate. Forgets keys that have their full burst again. */
-  use(key: string, now: number): void {
-    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + this.#intervalMs
+  /** Counts uses, even beyond the rate. Forgets keys that have their full burst again. */
+  use(key: string, now: number, uses = 1): void {
+    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + this.#intervalMs * uses
     this.#fullAt.delete(key)
     this.#fullAt.dropOldestWhile((at) => at <= now)
     this.#fullAt.set(key, Math.min(fullAt, now + this.#burstMs + this.#maxDebtMs))

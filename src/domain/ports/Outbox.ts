@@ -33,10 +33,8 @@ export class Outbox extends Context.Service<Outbox, {
   /**
    * Splits the first delivery of a subscription in two, after an attempt that showed it to be too large. The older half of the entries takes
    * its sequence, the newer half the next one, and all later sequences move up by one, in one transaction. A repeated call changes nothing.
-   *
-   * Returns false, and changes nothing, for a single entry, and when a later sequence has left the outbox: the sequence would be used twice.
    */
-  readonly split: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<boolean, StoreError>
+  readonly split: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Drops a delivery: the row stays visible and can be replayed; in bulk. */
   readonly drop: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Drops the deliveries of a subscription that have waited since `before` (epoch ms) or longer. Returns their number. */
@@ -45,7 +43,7 @@ export class Outbox extends Context.Service<Outbox, {
   readonly hold: (subscriptionId: number, dueAt: number, waitMs: number) => Effect.Effect<void, StoreError>
   /** Lets all waits of a subscription begin at `since` (epoch ms) at the earliest. */
   readonly restartWaiting: (subscriptionId: number, since: number) => Effect.Effect<void, StoreError>
-  /** Active subscriptions of these partitions with deliveries due before `before` (epoch ms), as a dead owner leaves them. */
+  /** Active subscriptions of these partitions whose first waiting delivery was due before `before` (epoch ms), as a dead owner leaves it. */
   readonly findStalled: (
     partitions: ReadonlyArray<number>,
     before: number

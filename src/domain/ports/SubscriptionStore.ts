@@ -91,6 +91,8 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   readonly removePending: (id: number) => Effect.Effect<boolean, StoreError>
   /** Deletes expired subscriptions with their queued deliveries, at most `limit`, and returns them. */
   readonly removeExpired: (limit: number) => Effect.Effect<ReadonlyArray<ExpiredSubscription>, StoreError>
+  /** Stores the network at which a callback agreed again. */
+  readonly saveNetwork: (id: number, network: string) => Effect.Effect<void, StoreError>
   /** Number of active subscriptions of the hub face with callbacks on this site; counts up to `limit`. */
   readonly countOnSite: (site: string, limit: number) => Effect.Effect<number, StoreError>
   /** The same by the network of the address at which the callbacks agreed. */

@@ -14,6 +14,8 @@ export type Verification =
   }
   & (
     | { readonly mode: "subscribe"; readonly leaseSeconds: number; readonly verifyToken?: string }
+    /** Asks a callback that agreed once more. Its answer changes nothing but the network of the subscription. */
+    | { readonly mode: "reconfirm" }
     | { readonly mode: "unsubscribe"; readonly verifyToken?: string }
     | { readonly mode: "denied"; readonly reason: string }
   )

@@ -1,11 +1,13 @@
 import { Clock, Effect, Layer } from "effect"
 import { toPrintableField } from "#domain/ControlCharacters.ts"
 import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#domain/ports/Deliverer.ts"
-import { CallbackRequest } from "./CallbackRequest.ts"
+import { CallbackRequest, type CallbackResponse } from "./CallbackRequest.ts"
 import type { HttpRequest } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
+import type { NetworkErrorReason } from "./NetworkError.ts"
 import { authorizationOf, parseHttpUrl } from "./Redirects.ts"
 import { signatureHeaders } from "./Signatures.ts"
+import { StrangerPost, type StrangerPostHandler } from "./StrangerPost.ts"
 
 /** Time for one delivery, from the start of its exchange. */
 const deliveryTimeoutMs = 10_000
@@ -45,16 +47,17 @@ export const layerWith = (options: DelivererOptions) =>
   Layer.effect(
     Deliverer,
     Effect.gen(function*() {
-      const { openPools, timers, userAgent } = yield* Network
+      const { hostTurns, openPools, resolver, timers, userAgent } = yield* Network
       const clock = yield* Clock.Clock
       const pools = yield* openPools({
         maxConnectionsPerOrigin: options.maxPerOrigin ?? 256,
         maxIdlePools: 1_000,
         keepAliveMs: 4_000
       })
-      const requestOptions = { pools, timers, timeoutMs: options.timeoutMs ?? deliveryTimeoutMs, maxResponseBytes }
+      const timeoutMs = options.timeoutMs ?? deliveryTimeoutMs
+      const requestOptions = { pools, timers, timeoutMs, maxResponseBytes, resolver, hostTurns }
       return Deliverer.of({
-        post: (parcel, confirmSend) =>
+        post: (parcel, isLeaseHeld) =>
           Effect.callback<DeliveryResponse, DeliveryError>((resume) => {
             const url = parseHttpUrl(parcel.callback)
             if (url === undefined) return resume(Effect.fail(invalidCallback()))
@@ -63,16 +66,22 @@ export const layerWith = (options: DelivererOptions) =>
               method: "POST",
               headers: headersOf(parcel, url, userAgent, clock.currentTimeMillisUnsafe()),
               body: parcel.body,
-              ...(confirmSend === undefined ? {} : { confirmSend })
+              ...(parcel.stopsEarly === true ? { stopsEarly: true } : {}),
+              ...(isLeaseHeld === undefined ? {} : { confirmSend: () => isLeaseHeld() ? undefined : leaseLost })
             }
-            const post = new CallbackRequest(requestOptions, request, {
-              onResponse: ({ body, latency, retryAfter, status }) => {
-                const answer = { status, latency, excerpt: printableExcerpt(body) }
-                resume(Effect.succeed(retryAfter === undefined ? answer : { ...answer, retryAfter }))
-              },
-              onFailure: ({ message, reason }) =>
-                resume(Effect.fail(new DeliveryError({ reason: { _tag: reason._tag, message } })))
-            })
+            const handler: StrangerPostHandler = {
+              onResponse: (response, isElsewhere) => resume(Effect.succeed(answerOf(response, isElsewhere))),
+              onFailure: ({ message, reason }, isElsewhere) =>
+                resume(Effect.fail(
+                  new DeliveryError({
+                    reason: { _tag: reason._tag, message },
+                    ...(isElsewhere === true ? { isElsewhere } : {})
+                  })
+                ))
+            }
+            const post = parcel.consent === undefined
+              ? new CallbackRequest(requestOptions, request, handler)
+              : new StrangerPost(requestOptions, request, parcel.consent, handler)
             post.start()
             return Effect.sync(() => post.abandon())
           })
@@ -86,6 +95,19 @@ export const layer = layerWith({})
 const printableExcerpt = (body: Buffer): string =>
   // streaming: the last character may be incomplete
   toPrintableField(new TextDecoder().decode(body.subarray(0, excerptBytes), { stream: true })).trim()
+
+const answerOf = (
+  { body, latency, retryAfter, status }: CallbackResponse,
+  isElsewhere: boolean | undefined
+): DeliveryResponse => ({
+  status,
+  latency,
+  excerpt: printableExcerpt(body),
+  ...(retryAfter === undefined ? {} : { retryAfter }),
+  ...(isElsewhere === true ? { isElsewhere } : {})
+})
+
+const leaseLost: NetworkErrorReason = { _tag: "LeaseLost", text: "withdrawn before it was sent" }
 
 const invalidCallback = () =>
   new DeliveryError({ reason: { _tag: "Protocol", message: "the callback is not an http or https URL" } })

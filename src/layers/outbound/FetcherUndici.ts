@@ -203,7 +203,7 @@ class Fetch implements ResponseHandler, MemoryWaiter {
       return this.startExchange()
     }
     const { _tag } = failure.reason
-    this.fail(_tag === "LeaseLost" ? "Protocol" : _tag, failure.message)
+    this.fail(_tag === "LeaseLost" || _tag === "Moved" ? "Protocol" : _tag, failure.message)
   }
 
   onTooLarge(maxBytes: number): void {

@@ -1,10 +1,11 @@
+import { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
 import { type BodyMemory, BodyRoom } from "./BodyRoom.ts"
 import type { Connection, ConnectionPool, ConnectionPools, PoolTicket } from "./ConnectionPools.ts"
 import { freeBytes } from "./FreeMemory.ts"
 import type { MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 import { LenientResponseReader, type ResponseHeaders } from "./LenientResponseReader.ts"
-import { NetworkError, toNetworkError } from "./NetworkError.ts"
+import { NetworkError, type NetworkErrorReason, toNetworkError } from "./NetworkError.ts"
 import { maxHeaderFields, maxInformational, type ResponseFault, responseFaults } from "./ResponseFault.ts"
 import type { RecordedExchange } from "./ResponseRecorder.ts"
 
@@ -15,8 +16,10 @@ export interface HttpRequest {
   /** Flat: name, value, name, value … */
   readonly headers: Array<string>
   readonly body?: Uint8Array
-  /** Called just before the first byte is written. When it returns false, the exchange fails with the reason `LeaseLost`. */
-  readonly confirmSend?: () => boolean
+  /** The upload of `body` stops as soon as a response other than 2xx begins. */
+  readonly stopsEarly?: boolean
+  /** Called with the server's address just before the first byte is written. The exchange fails with a returned reason. */
+  readonly confirmSend?: (server: string | undefined) => NetworkErrorReason | undefined
   /** Memory of the response's body; a body without it is not counted. */
   readonly memory?: BodyMemory
 }
@@ -42,6 +45,9 @@ export interface ResponseHandler {
 }
 
 const emptyBody = Buffer.alloc(0)
+
+/** Bytes of an upload that are written at once. */
+const uploadPartBytes = 64 * 1024
 
 /** Chunks that are kept as they arrive. More are merged: an object for each byte would take a hundred times as much memory. */
 const maxLooseChunks = 4_096
@@ -102,13 +108,25 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
     this.pool = pool
     this.connection = connection
     this.handler.onStart?.()
-    const { body, headers, method, url } = this.request
-    connection.dispatch({ path: url.pathname + url.search, method, headers, body: body ?? null }, this)
+    const { body, headers, method, stopsEarly, url } = this.request
+    const path = url.pathname + url.search
+    if (stopsEarly !== true || body === undefined) {
+      connection.dispatch({ path, method, headers, body: body ?? null }, this)
+      return
+    }
+    const length = ["content-length", String(body.length)]
+    connection.dispatch({
+      path,
+      method,
+      headers: [...headers, ...length],
+      body: Readable.from(this.uploadUntilRefusal(body))
+    }, this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.request.confirmSend?.() !== false) return this.connection?.recorder.start(this)
-    controller.abort(new NetworkError("LeaseLost", this.request.url.hostname, "withdrawn before it was sent"))
+    const reason = this.request.confirmSend?.(this.connection?.recorder.remoteAddress)
+    if (reason === undefined) return this.connection?.recorder.start(this)
+    controller.abort(new NetworkError(reason._tag, this.request.url.hostname, reason.text))
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
@@ -183,6 +201,13 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
     // In a microtask, because undici may still read the last chunk.
     if (this.isOver) queueMicrotask(() => chunks.forEach(freeBytes))
     return body
+  }
+
+  /** The parts of a body. undici takes the next part when the socket has room, and closes the connection of a part that is missing. */
+  private async *uploadUntilRefusal(body: Uint8Array): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < body.length && this.status < 300 && !this.isOver; at += uploadPartBytes) {
+      yield body.subarray(at, at + uploadPartBytes)
+    }
   }
 
   private startBody(status: number, headers: ResponseHeaders): void {

@@ -3,9 +3,9 @@ import { responseFaults } from "./ResponseFault.ts"
 /** The stage at which an exchange failed. Fetch errors and delivery errors share these stages. */
 export type FailureStage = "RefusedAddress" | "Dns" | "Connect" | "Tls" | "Timeout" | "Protocol"
 
-/** `LeaseLost`: the sender withdrew the request before the first byte was written. `text` ends the sentence `host: …`. */
+/** `LeaseLost` and `Moved`: the sender withdrew the request before the first byte was written. `text` ends the sentence `host: …`. */
 export interface NetworkErrorReason {
-  readonly _tag: FailureStage | "LeaseLost"
+  readonly _tag: FailureStage | "LeaseLost" | "Moved"
   readonly text: string
 }
 

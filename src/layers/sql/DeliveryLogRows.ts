@@ -30,7 +30,8 @@ const silentResults: { readonly [reason in SilentReason]: number } = {
   bounced: 8,
   xmpp: 9,
   "refused-intent": 10,
-  secret: 11
+  secret: 11,
+  held: 12
 }
 
 const acceptedResult = 1

@@ -29,15 +29,13 @@ export const layer = Layer.effect(
     const readBacklog = makeReadBacklog(sql, confirmed)
     const writeFailure = makeWriteFailure(sql)
     const { confirm, flush } = yield* makeConfirm(sql, confirmed)
-    const split = splitDelivery(sql)
     return Outbox.of({
       backlog: (id, count, bytes = Infinity) => readBacklog({ id, count, bytes }),
       confirm,
       confirmPart: confirmPart(sql),
       postpone: (delivery, dueAt, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt, attempt })),
       drop: (delivery, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt: undefined, attempt })),
-      // A confirmed delivery may not count as waiting.
-      split: (delivery, attempt) => Effect.andThen(flush, split(delivery, attempt)),
+      split: splitDelivery(sql),
       dropOlder: dropOlder(sql),
       hold: hold(sql),
       restartWaiting: restartWaiting(sql),
@@ -164,13 +162,33 @@ const measure = (sql: SqlClient.SqlClient) =>
     ([row]) => ({ waiting: row?.waiting ?? 0, oldestAt: row?.oldest ?? undefined })
   )
 
+/**
+ * The first waiting delivery of each subscription of some partitions.
+ *
+ * The index leads from one subscription to the next, so that the deliveries behind a dead callback cost nothing. `limit 1` keeps the
+ * look-ups in the index, whatever the planner expects of the rows before them.
+ */
+const selectStalledSql = `
+  with recursive heads as (
+    select p.partition, h.* from unnest($1::int4[]::int2[]) p(partition) cross join lateral (
+      select d.subscription_id, d.due_at from deliveries d where d.partition = p.partition and d.state = 0
+      order by d.subscription_id, d.sequence limit 1
+    ) h
+    union all
+    select heads.partition, h.* from heads cross join lateral (
+      select d.subscription_id, d.due_at from deliveries d
+      where d.partition = heads.partition and d.state = 0 and d.subscription_id > heads.subscription_id
+      order by d.subscription_id, d.sequence limit 1
+    ) h
+  )
+  select heads.partition, heads.subscription_id::float8 as "subscriptionId" from heads
+  cross join lateral (select from subscriptions s where s.id = heads.subscription_id and s.state = 1 limit 1) s
+  where heads.due_at < ${instant("$2::float8")}`
+
 const selectStalled = (sql: SqlClient.SqlClient) =>
   Effect.fn("Outbox.findStalled")(function*(partitions: ReadonlyArray<number>, before: number) {
-    return yield* run(sql.unsafe<{ partition: number; subscriptionId: number }>(
-      `select d.partition, d.subscription_id::float8 as "subscriptionId" from deliveries d
-      join subscriptions s on s.id = d.subscription_id and s.state = 1
-      where d.state = 0 and d.due_at < ${instant("$2::float8")} and d.partition = any($1::int4[])
-      group by d.partition, d.subscription_id`,
-      [column.integers(partitions), Math.min(before, farFuture)]
-    ))
+    return yield* run(sql.unsafe<{ partition: number; subscriptionId: number }>(selectStalledSql, [
+      column.integers(partitions),
+      Math.min(before, farFuture)
+    ]))
   })

@@ -69,6 +69,7 @@ const isVerification: (value: unknown) => value is Verification = Schema.is(Sche
     leaseSeconds: Schema.Finite,
     verifyToken: Schema.optionalKey(Schema.String)
   }),
+  Schema.Struct({ subscription: NewSubscriptionSchema, mode: Schema.Literal("reconfirm") }),
   Schema.Struct({
     subscription: NewSubscriptionSchema,
     mode: Schema.Literal("unsubscribe"),

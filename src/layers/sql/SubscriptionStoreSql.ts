@@ -11,7 +11,7 @@ import { type Box, SecretBox } from "./SecretBox.ts"
 import { list, selectFeeds } from "./SubscriptionLists.ts"
 import { faces, subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
 import { rotateSecret } from "./SubscriptionSecrets.ts"
-import { discard, remove, removeExpired, removePending, subscribe } from "./SubscriptionWrites.ts"
+import { discard, remove, removeExpired, removePending, saveNetwork, subscribe } from "./SubscriptionWrites.ts"
 import { column, urlKey } from "./Values.ts"
 
 export const layer = Layer.effect(
@@ -26,6 +26,7 @@ export const layer = Layer.effect(
       discard: discard(sql),
       removePending: removePending(sql),
       removeExpired: removeExpired(sql),
+      saveNetwork: saveNetwork(sql),
       countOnSite: countOnSite(sql),
       countInNetwork: countInNetwork(sql),
       find: find(sql, box),

@@ -155,6 +155,11 @@ const removeWhere = (sql: SqlClient.SqlClient, id: number, condition: "true" | "
     return true
   })))
 
+export const saveNetwork = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.saveNetwork")(function*(id: number, network: string) {
+    yield* run(sql.unsafe(`update subscriptions set network = $2 where id = $1::int8`, [BigInt(id), network]))
+  })
+
 export const remove = (sql: SqlClient.SqlClient) =>
   Effect.fn("SubscriptionStore.remove")((id: number) => removeWhere(sql, id, "true"))
 

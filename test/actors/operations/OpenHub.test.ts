@@ -537,6 +537,88 @@ describe("the hub face, delivering", () => {
     }).pipe(Effect.provide(layer)))
 })
 
+describe("the hub face, callbacks that move", () => {
+  /** A verified callback whose name leads to another network afterwards. */
+  const moved = Effect.gen(function*() {
+    const web = yield* started
+    web.networks.set("good.hooks.example", "192.0.2.0/24")
+    web.publish(feed, ["first"])
+    yield* subscribe("good", { verify: "sync" })
+    web.networks.set("good.hooks.example", "198.51.100.0/24")
+    return web
+  })
+
+  it.effect("are asked again after a failure at the new network, and get nothing there before they agree", () =>
+    Effect.gen(function*() {
+      const web = yield* moved
+      web.answer(hook("good"), () => Effect.succeed(404))
+      const asked = recordIntents(web, refuse)
+      yield* news(["b", "first"])
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(lines(web, "post good").length, 1)
+      // 5, 10, 20, 40, 80, 160, 320, 640 and 1,280 s later
+      assert.strictEqual(lines(web, "hold good").length, 9)
+      assert.strictEqual(asked.length, 10)
+      assert.strictEqual(asked[0], "subscribe good 863997")
+      assert.deepStrictEqual(lines(web, "deny"), [])
+      assert.deepInclude(yield* known("good"), { state: "active", network: "192.0.2.0/24" })
+
+      recordIntents(web, agree)
+      web.answer(hook("good"), () => Effect.succeed(200))
+      yield* TestClock.adjust("3 hours")
+      assert.deepInclude(yield* known("good"), { network: "198.51.100.0/24" })
+      assert.strictEqual(lines(web, "post good").length, 2)
+      assert.strictEqual(posts(web, "good").at(-1), "[\"b\",\"first\"]")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("are not asked while they accept small documents, and before they get a large one", () =>
+    Effect.gen(function*() {
+      const web = yield* moved
+      const asked = recordIntents(web, agree)
+      yield* news(["b", "first"])
+      assert.deepStrictEqual([lines(web, "post good").length, asked.length], [1, 0])
+      yield* news(["x".repeat(70_000), "b", "first"])
+      assert.deepStrictEqual([lines(web, "post good").length, lines(web, "hold good").length], [1, 1])
+      yield* TestClock.adjust("6 seconds")
+      assert.deepStrictEqual([lines(web, "post good").length, asked.length], [2, 1])
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("the hub face, callbacks that fail", () => {
+  it.effect("lose their lease after 24 h of failures, and the log tells why", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      web.publish(feed, ["first"])
+      yield* subscribe("good", { verify: "sync", leaseSeconds: 10 * day })
+      web.answer(hook("good"), () => Effect.succeed(503))
+      yield* news(["b", "first"])
+      yield* TestClock.adjust("23 hours")
+      yield* news(["c", "b", "first"])
+      assert.deepInclude(yield* known("good"), { state: "active" })
+      yield* TestClock.adjust("61 minutes")
+      assert.strictEqual(yield* known("good"), undefined)
+      const { items: [end] } = yield* (yield* DeliveryLog).list({ accountId: 0, limit: 1 })
+      assert.deepInclude(end, {
+        outcome: "ended",
+        code: 503,
+        message: "All attempts have failed for 24 h, which ends the lease. The last one: The callback answered 503."
+      })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keep their lease when one attempt succeeds meanwhile", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      web.publish(feed, ["first"])
+      yield* subscribe("good", { verify: "sync", leaseSeconds: 10 * day })
+      web.answer(hook("good"), (_, attempt) => Effect.succeed(attempt === 13 ? 200 : 503))
+      yield* news(["b", "first"])
+      yield* TestClock.adjust("20 hours")
+      yield* news(["c", "b", "first"])
+      yield* TestClock.adjust("10 hours")
+      assert.deepInclude(yield* known("good"), { state: "active" })
+    }).pipe(Effect.provide(layer)))
+})
+
 describe("the hub face, bounds", () => {
   it.effect("verifies a limited number per site and minute, and serves the other sites in turn", () =>
     Effect.gen(function*() {

@@ -273,7 +273,7 @@ const deliveries = [
   `create unique index deliveries_waiting on deliveries (subscription_id, sequence) where state = 0`,
   `create unique index deliveries_dropped on deliveries (subscription_id, sequence) where state = 1`,
   `create unique index deliveries_delivered on deliveries (subscription_id, sequence) where state = 2`,
-  `create index deliveries_stalled on deliveries (due_at) where state = 0`,
+  `create index deliveries_waiting_partition on deliveries (partition, subscription_id, sequence) where state = 0`,
   `create index deliveries_expired on deliveries (due_at) where state = 1`,
 
   // The last failures and successes: a fixed number of slots per subscription bounds the log. The indexes begin with the account and end with
