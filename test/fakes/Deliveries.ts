@@ -90,12 +90,14 @@ const fail = (
   })
 }
 
-const split = (state: State, tried: Delivery, lastAttempt: AttemptResult, triedAt: number): void => {
+const split = (state: State, tried: Delivery, lastAttempt: AttemptResult, triedAt: number): boolean => {
   const subscriber = subscriberOf(state, tried.id)
   const found = subscriber?.queue.get(tried.id)
   const { news } = found?.delivery.notification ?? {}
-  if (subscriber === undefined || found?.dropped !== false || found.delivery.sequence !== tried.sequence) return
-  if (news?._tag !== "Entries" || news.entries.length < 2) return
+  if (subscriber === undefined || found?.dropped !== false || found.delivery.sequence !== tried.sequence) return true
+  if (news?._tag !== "Entries" || news.entries.length < 2) return false
+  const behind = [...subscriber.queue.values()].filter(({ delivery }) => delivery.sequence > tried.sequence)
+  if (behind.length < subscriber.nextSequence - 1 - tried.sequence) return false
   const middle = Math.ceil(news.entries.length / 2)
   const { requestedWait: _, ...whole } = { ...found.delivery, attempt: 0 }
   const half = (start: number, end?: number): Delivery => ({
@@ -128,6 +130,7 @@ const split = (state: State, tried: Delivery, lastAttempt: AttemptResult, triedA
     delivery: tried,
     nextTry: triedAt
   })
+  return true
 }
 
 const dropOlder = (state: State, subscriptionId: number, before: number): number => {

@@ -4,6 +4,7 @@ import type { Delivery } from "#domain/delivery/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { Redelivery } from "#domain/ports/Redelivery.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import {
@@ -323,7 +324,7 @@ const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
       const [first = assert.fail(), second = assert.fail()] = deliveries
       yield* outbox.postpone(first, 5_000, failed)
       const tried = { ...first, attempt: 1, dueAt: 5_000 }
-      yield* at(9_000)(outbox.split(tried, tooLarge))
+      assert.isTrue(yield* at(9_000)(outbox.split(tried, tooLarge)))
       assert.deepStrictEqual(yield* numbered(subscription.id), [[1, "a2,a1"], [2, "a5,a4,a3"], [3, "b2,b1"]])
       const { deliveries: [older = assert.fail(), newer = assert.fail(), later], nextSequence } = yield* backlog(
         subscription.id
@@ -361,7 +362,7 @@ const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* outbox.split(first, tooLarge)
       yield* outbox.split(yield* head, tooLarge)
       assert.deepStrictEqual(yield* numbered(subscription.id), [[1, "a1"], [2, "a2"], [3, "a4,a3"]])
-      yield* outbox.split(yield* head, tooLarge)
+      assert.isFalse(yield* outbox.split(yield* head, tooLarge))
       assert.deepStrictEqual(yield* numbered(subscription.id), [[1, "a1"], [2, "a2"], [3, "a4,a3"]])
       yield* outbox.confirm((yield* head).id)
       yield* outbox.flush
@@ -381,12 +382,12 @@ const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const outbox = yield* Outbox
       const { deliveries: [first = assert.fail(), second = assert.fail()], subscription } = yield* many(4, 3)
-      yield* outbox.split(first, tooLarge)
-      yield* outbox.split(first, tooLarge)
+      assert.isTrue(yield* outbox.split(first, tooLarge))
+      assert.isTrue(yield* outbox.split(first, tooLarge))
       const parts = [[1, "a2,a1"], [2, "a4,a3"], [3, "b3,b2,b1"]]
       assert.deepStrictEqual(yield* numbered(subscription.id), parts)
       yield* outbox.drop({ ...second, sequence: 3 }, failed)
-      yield* outbox.split({ ...second, sequence: 3 }, tooLarge)
+      assert.isTrue(yield* outbox.split({ ...second, sequence: 3 }, tooLarge))
       assert.deepStrictEqual(yield* numbered(subscription.id), parts.slice(0, 2))
       const { deliveries: [head = assert.fail()] } = yield* backlog(subscription.id)
       yield* outbox.split(head, tooLarge)
@@ -397,6 +398,41 @@ const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* numbered(subscription.id), [])
     }))
 
+  it.effect("splits no resent delivery ahead of delivered ones, whose sequences would be used twice", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const redelivery = yield* Redelivery
+      const { deliveries: [first = assert.fail(), second = assert.fail()], subscription: { id } } = yield* many(4, 1, 2)
+      yield* outbox.confirm(first.id)
+      yield* outbox.flush
+      yield* redelivery.resend(id, [{ sequence: first.sequence }])
+      yield* outbox.confirm(second.id) // not written yet
+      const { deliveries: [resent = assert.fail()] } = yield* backlog(id)
+      assert.isFalse(yield* outbox.split(resent, tooLarge))
+      assert.isFalse(yield* outbox.split(resent, tooLarge))
+      assert.deepStrictEqual(yield* numbered(id), [[1, "a4,a3,a2,a1"], [3, "c2,c1"]])
+      assert.deepStrictEqual((yield* backlog(id)).deliveries[0], resent)
+      assert.strictEqual((yield* backlog(id)).nextSequence, 4)
+      const log = yield* DeliveryLog.use(({ list }) => list({ limit: 1_000 }))
+      assert.deepStrictEqual(log.items.filter((one) => one.outcome === "failed" && one.subscriptionId === id), [])
+      yield* outbox.confirm(resent.id)
+      const { deliveries: [third = assert.fail()] } = yield* backlog(id)
+      assert.isTrue(yield* outbox.split(third, tooLarge))
+      assert.deepStrictEqual(yield* numbered(id), [[3, "c1"], [4, "c2"]])
+    }))
+
+  it.effect("splits a recovered delivery ahead of undelivered ones", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries: [first = assert.fail(), second = assert.fail()], subscription: { id } } = yield* many(2, 1, 1)
+      yield* outbox.drop(first, failed)
+      yield* outbox.drop(second, failed)
+      yield* Redelivery.use((redelivery) => redelivery.resend(id, [{ sequence: 1 }]))
+      const { deliveries: [again = assert.fail()] } = yield* backlog(id)
+      assert.isTrue(yield* outbox.split(again, tooLarge))
+      assert.deepStrictEqual(yield* numbered(id), [[1, "a1"], [2, "a2"], [4, "c1"]])
+    }))
+
   it.effect("numbers without a gap when entries are found during a split", () =>
     Effect.gen(function*() {
       const outbox = yield* Outbox
@@ -405,7 +441,7 @@ const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
         Effect.forEach(Array.from({ length: 20 }), (_, i) => record(found(resource, [entry(`e${i}`)])), {
           concurrency: "unbounded"
         }),
-        outbox.split(first, tooLarge)
+        Effect.map(outbox.split(first, tooLarge), (isSplit) => assert.isTrue(isSplit))
       ], { concurrency: "unbounded" })
       assert.deepStrictEqual(yield* sequencesOf(subscription.id), Array.from({ length: 22 }, (_, i) => i + 1))
       assert.deepStrictEqual((yield* numbered(subscription.id)).slice(0, 2), [[1, "a2,a1"], [2, "a4,a3"]])

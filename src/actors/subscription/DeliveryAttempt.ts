@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { needsSplit } from "#domain/delivery/Delivery.ts"
+import { describeUnsplit, needsSplit } from "#domain/delivery/Delivery.ts"
 import { type AttemptResult, attemptText, type Delivery } from "#domain/delivery/Notification.ts"
 import {
   afterFailure,
@@ -173,10 +173,11 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     }
   })
 
-  /** Sends the halves next: the window forgets all deliveries, because their sequences have moved. */
+  /** Sends the halves next: the window forgets all deliveries, because their sequences have moved. Returns false for an unsplit delivery. */
   const split = Effect.fnUntraced(function*({ window }: State, delivery: Delivery, result: AttemptResult) {
-    yield* whenAvailable(outbox.split(delivery, result))
-    release(window)
+    const isSplit = yield* whenAvailable(outbox.split(delivery, result))
+    if (isSplit) release(window)
+    return isSplit
   })
 
   /** Holds the delivery behind a dropped one back until the next probe: a callback that fails for long is not hammered. */
@@ -199,8 +200,10 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     if (delivery.waitsSince <= oldest) yield* dropOlder(state, oldest)
   })
 
-  return Effect.fnUntraced(function*(state: State, tried: Delivery, { attempt: result, requestedWait }: Failure) {
-    if (needsSplit(tried, state.subscription, result.code)) return yield* split(state, tried, result)
+  return Effect.fnUntraced(function*(state: State, tried: Delivery, { attempt, requestedWait }: Failure) {
+    const isTooLarge = needsSplit(tried, state.subscription, attempt.code)
+    if (isTooLarge && (yield* split(state, tried, attempt))) return undefined
+    const result = isTooLarge ? describeUnsplit(attempt, tried) : attempt
     const delivery = yield* recordOutageEnd(state, tried)
     const { deliveries } = state.window
     const now = yield* Clock.currentTimeMillis

@@ -251,6 +251,13 @@ export const describeSilence = (
   ...((reason._tag === "Timeout" || reason._tag === "Protocol") && { bytes })
 })
 
+/** Describes the refusal of several entries that wait ahead of delivered notifications, see `Outbox.split`. */
+export const describeUnsplit = (attempt: AttemptResult, { notification: { news } }: Delivery): AttemptResult => {
+  const entries = news._tag === "Entries" ? news.entries.length : 1
+  const remark = `It takes no ${entries} entries at once; they are not split, because a later sequence is used already.`
+  return { ...attempt, message: `${statusSentence(attempt.code)} ${remark}` }
+}
+
 const describeTooLarge = (delivery: Delivery, subscription: Pick<Subscription, "face">): string => {
   const { news } = delivery.notification
   if (news._tag === "Entries" && needsSplit(delivery, subscription, tooLargeStatus)) {

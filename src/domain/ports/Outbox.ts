@@ -33,8 +33,10 @@ export class Outbox extends Context.Service<Outbox, {
   /**
    * Splits the first delivery of a subscription in two, after an attempt that showed it to be too large. The older half of the entries takes
    * its sequence, the newer half the next one, and all later sequences move up by one, in one transaction. A repeated call changes nothing.
+   *
+   * Returns false, and changes nothing, for a single entry, and when a later sequence has left the outbox: the sequence would be used twice.
    */
-  readonly split: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
+  readonly split: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<boolean, StoreError>
   /** Drops a delivery: the row stays visible and can be replayed; in bulk. */
   readonly drop: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Drops the deliveries of a subscription that have waited since `before` (epoch ms) or longer. Returns their number. */

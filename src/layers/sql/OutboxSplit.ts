@@ -16,8 +16,12 @@ export const splitDelivery = (sql: SqlClient.SqlClient) =>
 const split = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, delivery: Delivery, attempt: AttemptResult) {
   const subscriptionId = BigInt(delivery.subscriptionId)
   const sequence = BigInt(delivery.sequence)
+  yield* sql.unsafe(lockSql, [subscriptionId])
   const [locked] = yield* sql.unsafe<SequenceRunRow>(takeNumberSql, [subscriptionId, BigInt(delivery.id), sequence])
-  if (locked === undefined) return
+  if (locked === undefined) {
+    const unsplit = yield* sql.unsafe(unsplitSql, [BigInt(delivery.id), sequence])
+    return unsplit.length === 0
+  }
   yield* sql.unsafe(writeRunsSql, [
     subscriptionId,
     ...sequenceRunValues(splitRun(sequenceRunsOf(locked), delivery.sequence))
@@ -36,26 +40,32 @@ const split = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, delivery: De
   yield* sql.unsafe(moveNumbersSql, [subscriptionId])
   yield* sql.unsafe(insertOlderHalfSql, [BigInt(delivery.id), sequence])
   yield* sql.unsafe(keepNewerHalfSql, [BigInt(delivery.id)])
+  return true
 })
 
+/** No new delivery is numbered meanwhile. A statement of its own, because only later statements see the deliveries of earlier lock holders. */
+const lockSql = "select from subscriptions where id = $1::int8 for no key update"
+
+/** Waiting and dropped deliveries of the subscription. Each state has an index of its own. */
+const deliveriesWhere = (condition: string) =>
+  [0, 1].map((state) => `(subscription_id = $1::int8 and state = ${state} and ${condition})`).join(" or ")
+
 /**
- * Locks the subscription, so that no new delivery is numbered meanwhile. Selects nothing when the delivery has moved already: the answer to
- * an earlier call was lost.
+ * Selects nothing when the delivery has moved already, because the answer to an earlier call was lost. Selects nothing either when the outbox
+ * lacks a later sequence: a recovered or resent delivery waits ahead of delivered ones.
  */
 const takeNumberSql = `
   update subscriptions u set next_sequence = next_sequence + 1
   where id = $1::int8 and exists (
     select from deliveries d join notifications n on n.id = d.notification_id
     where d.id = $2::int8 and d.sequence = $3::int8 and d.state = 0 and cardinality(coalesce(d.entry_seqs, n.entry_seqs)) > 1
-  )
+  ) and next_sequence - 1 - $3::int8 = (select count(*) from deliveries where ${deliveriesWhere("sequence > $3::int8")})
   returning ${sequenceRunSelect}`
+
+const unsplitSql = "select from deliveries where id = $1::int8 and sequence = $2::int8 and state = 0"
 
 const writeRunsSql =
   "update subscriptions set run_start = $2::int8, run_offset = $3::int8, earlier_runs = $4::float8[]::int8[] where id = $1::int8"
-
-/** Waiting and dropped deliveries of the subscription. Each state has an index of its own. */
-const deliveriesWhere = (condition: string) =>
-  [0, 1].map((state) => `(subscription_id = $1::int8 and state = ${state} and ${condition})`).join(" or ")
 
 /** The unique indexes check each row, so that the rows leave the range of sequences before they return with the next ones. */
 const hideNumbersSql = `update deliveries set sequence = -sequence where ${deliveriesWhere("sequence >= $2::int8")}`

@@ -29,13 +29,15 @@ export const layer = Layer.effect(
     const readBacklog = makeReadBacklog(sql, confirmed)
     const writeFailure = makeWriteFailure(sql)
     const { confirm, flush } = yield* makeConfirm(sql, confirmed)
+    const split = splitDelivery(sql)
     return Outbox.of({
       backlog: (id, count, bytes = Infinity) => readBacklog({ id, count, bytes }),
       confirm,
       confirmPart: confirmPart(sql),
       postpone: (delivery, dueAt, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt, attempt })),
       drop: (delivery, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt: undefined, attempt })),
-      split: splitDelivery(sql),
+      // A confirmed delivery may not count as waiting.
+      split: (delivery, attempt) => Effect.andThen(flush, split(delivery, attempt)),
       dropOlder: dropOlder(sql),
       hold: hold(sql),
       restartWaiting: restartWaiting(sql),

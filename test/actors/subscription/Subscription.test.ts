@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Layer, Option, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
+import { Recovery } from "#actors/operations/Recovery.ts"
 import { type Sender, Senders } from "#actors/subscription/Senders.ts"
 import { join, type Message } from "#actors/subscription/Subscription.ts"
 import { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
@@ -154,6 +155,38 @@ describe("a subscription", () => {
       const [whole = assert.fail()] = known
       assert.deepStrictEqual(known.slice(0, 5), [whole, `${whole}-1`, `${whole}-2`, `${whole}-2`, `${whole}-3`])
       assert.deepStrictEqual(headers(web, "other", "X-Windhover-Sequence"), ["1", "2"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("retries a resent notification that is too large and cannot be split, and drops it with the reason", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      const post = "post good.hooks.example/ "
+      let most = 2
+      web.answer(
+        hook("good"),
+        ({ body }) => Effect.sync(() => new TextDecoder().decode(body).split("<entry").length - 1 > most ? 413 : 200)
+      )
+      web.publish(feed, [...ids(2), "first"])
+      yield* TestClock.adjust("61 seconds")
+      web.publish(feed, ["z", ...ids(2), "first"])
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust("2 seconds")
+      const sent = headers(web, "good", "X-Windhover-Sequence")
+      assert.deepStrictEqual(sent, ["1", "2"])
+      most = 1
+      const recovery = yield* Recovery
+      yield* recovery.resend({ caller, topic: feed, callback: hook("good"), : [{ sequence: 1 }] })
+      yield* TestClock.adjust("2 minutes")
+      const again = lines(web, "post").slice(2).map((line) => line.replace(post, "").replace(/^\S+ /, ""))
+      assert.deepStrictEqual(again, ["n2,n1 try 0", "n2,n1 try 1", "n2,n1 try 2", "n2,n1 try 3"])
+      assert.deepStrictEqual(headers(web, "good", "X-Windhover-Sequence").slice(2), ["1", "1", "1", "1"])
+      const log = yield* DeliveryLog.use(({ list }) => list({ limit: 10 }))
+      const message = "The callback answered 413. It takes no 2 entries at once; they are not split, because a later " +
+        "sequence is used already."
+      assert.deepStrictEqual(
+        log.items.flatMap((one) => one.outcome === "failed" || one.outcome === "dropped" ? [one.message] : []),
+        Array.from({ length: 4 }, () => message)
+      )
     }).pipe(Effect.provide(layer)))
 
   it.effect("retries an entry that is too large alone, drops it with the reason, and gets the others", () =>
