@@ -427,7 +427,7 @@ const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
       const { deliveries: [first = assert.fail(), second = assert.fail()], subscription: { id } } = yield* many(2, 1, 1)
       yield* outbox.drop(first, failed)
       yield* outbox.drop(second, failed)
-      yield* Redelivery.use((redelivery) => redelivery.resend(id, [{ sequence: 1 }]))
+      yield* Redelivery.use((redelivery) => redelivery.recover(id, { sequence: 1 }, 1))
       const { deliveries: [again = assert.fail()] } = yield* backlog(id)
       assert.isTrue(yield* outbox.split(again, tooLarge))
       assert.deepStrictEqual(yield* numbered(id), [[1, "a1"], [2, "a2"], [4, "c1"]])

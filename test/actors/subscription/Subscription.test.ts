@@ -175,7 +175,7 @@ describe("a subscription", () => {
       assert.deepStrictEqual(sent, ["1", "2"])
       most = 1
       const recovery = yield* Recovery
-      yield* recovery.resend({ caller, topic: feed, callback: hook("good"), : [{ sequence: 1 }] })
+      yield* recovery.resend({ caller, topic: feed, callback: hook("good"), sequences: [1] })
       yield* TestClock.adjust("2 minutes")
       const again = lines(web, "post").slice(2).map((line) => line.replace(post, "").replace(/^\S+ /, ""))
       assert.deepStrictEqual(again, ["n2,n1 try 0", "n2,n1 try 1", "n2,n1 try 2", "n2,n1 try 3"])
