@@ -59,7 +59,7 @@ export const undelivered = Command.make(
     )
   },
   Effect.fnUntraced(function*({ limit, ...flags }) {
-    const rows: Array<typeof Undelivered.Type["undelivered"][number]> = []
+    const rows: Array<UndeliveredRow> = []
     let cursor: string | undefined
     do {
       const page = yield* callManagementApi(flags, "GET", "/api/undelivered", {
@@ -73,12 +73,12 @@ export const undelivered = Command.make(
     if (rows.length === 0) return yield* print("Every notification is delivered.")
     yield* print(renderTable([
       ["SUBSCRIPTION", "SEQUENCE", "STATE", "TRIES", "NEXT", "REASON", "CALLBACK", "TOPIC"],
-      ...rows.map((row) => [
+      ...rows.map((row, index) => [
         String(row.subscription),
         String(row.sequence),
         row.state,
         String(row.attempts),
-        row.nextTry?.slice(0, 19) ?? "",
+        isBehind(row, rows[index - 1]) ? "follows" : row.nextTry?.slice(0, 19) ?? "",
         row.reason ?? "",
         row.callback,
         row.topic
@@ -87,6 +87,12 @@ export const undelivered = Command.make(
     if (cursor !== undefined) yield* print("More notifications follow; --limit shows them.")
   })
 ).pipe(Command.withDescription("List notifications that their callbacks have not accepted: waiting and dropped ones"))
+
+type UndeliveredRow = typeof Undelivered.Type["undelivered"][number]
+
+/** True when a waiting notification of the same subscription comes first. */
+const isBehind = (row: UndeliveredRow, before: UndeliveredRow | undefined): boolean =>
+  row.state === "waiting" && before?.state === "waiting" && before.subscription === row.subscription
 
 const Recovered = Schema.Struct({
   subscription: Schema.Int,

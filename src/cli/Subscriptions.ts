@@ -90,6 +90,7 @@ export const rotateSecret = Command.make(
 const SubscriptionList = Schema.fromJsonString(Schema.Struct({
   subscriptions: Schema.Array(Schema.Struct({
     subscription: Schema.Struct({
+      id: Schema.optionalKey(Schema.Int),
       endpoint: Schema.String,
       format: Schema.NullOr(Schema.String),
       feed: Schema.Struct({
@@ -100,26 +101,41 @@ const SubscriptionList = Schema.fromJsonString(Schema.Struct({
           http: Schema.optionalKey(Schema.String)
         })
       }),
-      deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int })
+      deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int }),
+      delivery: Schema.optionalKey(Schema.Struct({
+        state: Schema.String,
+        failing_since: Schema.optionalKey(Schema.Int)
+      })),
+      xmpp: Schema.optionalKey(Schema.Unknown)
     })
   }))
 }))
 
-/** Renders a subscription in two lines. A failing resource, and waiting or dropped deliveries, add a line each. */
+/** Renders a subscription in two lines. A failing resource, a paused or failing callback, and waiting or dropped deliveries add a line each. */
 const renderSubscription = (
-  { subscription: { deliveries, endpoint, feed, format } }: typeof SubscriptionList.Type["subscriptions"][number]
+  { subscription: { deliveries, delivery, endpoint, feed, format, id, xmpp } }:
+    typeof SubscriptionList.Type["subscriptions"][number]
 ) => {
   const { dropped, waiting } = deliveries
+  const failingSince = delivery?.failing_since
   const problems = [waiting > 0 ? `${waiting} waiting` : "", dropped > 0 ? `${dropped} dropped` : ""].filter((part) =>
     part !== ""
   )
   return [
-    feed.url,
+    id === undefined ? feed.url : `${feed.url} (subscription ${id})`,
     `  -> ${endpoint} (${format ?? "as pulled"}) ${feed.title ?? ""}`.trimEnd(),
     ...(isFailing(feed.status) ? [`     the last fetch failed: ${feed.status.http}`] : []),
+    ...(delivery?.state === "paused" && xmpp === undefined
+      ? [`     paused: windhover resume --subscription ${id}`]
+      : []),
+    ...(failingSince === undefined
+      ? []
+      : [`     failing since ${toTime(failingSince)}: windhover undelivered --subscription ${id}`]),
     ...(problems.length === 0 ? [] : [`     deliveries: ${problems.join(", ")}`])
   ].map(toPrintableField).join("\n")
 }
+
+const toTime = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 19)
 
 /** True for an error status, and for code 0, which means no answer. */
 const isFailing = ({ code, http }: { readonly code?: number; readonly http?: string }): boolean =>
@@ -145,5 +161,7 @@ export const list = Command.make(
     }
   })
 ).pipe(
-  Command.withDescription("List the subscriptions of the account, with their waiting and dropped deliveries")
+  Command.withDescription(
+    "List the subscriptions of the account, with their ids, their waiting and dropped deliveries, and failing feeds and callbacks"
+  )
 )

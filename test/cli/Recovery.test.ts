@@ -45,6 +45,25 @@ const row = {
 }
 
 describe("commands of the management API", () => {
+  it.effect("undelivered shows a next time for the first waiting notification alone", () =>
+    Effect.gen(function*() {
+      const waiting = { ...row, state: "waiting", attempts: 0, nextTry: "2026-11-29T12:45:48.000Z" }
+      const { flags } = yield* service([200, {
+        undelivered: [
+          { ...row, sequence: 40 },
+          { ...waiting, sequence: 41, attempts: 4 },
+          { ...waiting, sequence: 42 },
+          { ...waiting, subscription: 8, sequence: 1 }
+        ]
+      }])
+      yield* asUndelivered(flags)
+      const output = yield* printed
+      assert.match(output, /7 +40 +dropped +4 +http/)
+      assert.match(output, /7 +41 +waiting +4 +2026-11-29T12:45:48 +http/)
+      assert.match(output, /7 +42 +waiting +0 +follows +http/)
+      assert.match(output, /8 +1 +waiting +0 +2026-11-29T12:45:48 +http/)
+    }))
+
   it.effect("undelivered follows the pages up to its limit", () =>
     Effect.gen(function*() {
       const { asked, flags } = yield* service(

@@ -48,14 +48,16 @@ const printed = <E>(command: Effect.Effect<void, E, NodeServices.NodeServices>) 
 
 const listed = (
   deliveries: { readonly waiting: number; readonly dropped: number },
-  status: { readonly code?: number; readonly http?: string } = {}
+  status: { readonly code?: number; readonly http?: string } = {},
+  delivery?: { readonly state: string; readonly failing_since?: number }
 ) => ({
   subscription: {
     format: "atom",
     endpoint: "http://b.example/hook",
     secret: null,
     feed: { title: "A feed", url: "http://a.example/feed", status },
-    deliveries
+    deliveries,
+    ...(delivery !== undefined && { id: 7, delivery })
   }
 })
 
@@ -123,6 +125,31 @@ describe("the command line over the API", () => {
         authorization: `Basic ${btoa("ann:t")}`,
         body: ""
       }])
+    }))
+
+  it.effect("lists the id of a subscription, and says when its callback fails or is paused", () =>
+    Effect.gen(function*() {
+      const none = { waiting: 0, dropped: 0 }
+      const { url } = yield* service(
+        200,
+        JSON.stringify({
+          subscriptions: [
+            listed(none, {}, { state: "active" }),
+            listed(none, {}, { state: "paused", failing_since: 1_795_956_250 })
+          ]
+        })
+      )
+      assert.strictEqual(
+        yield* printed(asList(["--url", url, "--token", "t"])),
+        [
+          "http://a.example/feed (subscription 7)",
+          "  -> http://b.example/hook (atom) A feed",
+          "http://a.example/feed (subscription 7)",
+          "  -> http://b.example/hook (atom) A feed",
+          "     paused: windhover resume --subscription 7",
+          "     failing since 2026-11-29T12:44:10: windhover undelivered --subscription 7"
+        ].join("\n")
+      )
     }))
 
   it.effect("passes on what the service says against it", () =>

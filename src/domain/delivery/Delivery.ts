@@ -228,6 +228,8 @@ export const describeFailedAttempt = (
 ): AttemptResult => {
   const remark = status === tooLargeStatus
     ? describeTooLarge(delivery, subscription)
+    : reasonOfStatus(status) === "redirect"
+    ? "Redirects are not followed: subscribe the new URL."
     : describeRequestedWait(requestedWait({ status, ...(retryAfter !== undefined && { retryAfter }) }, now))
   const sentence = statusSentence(status)
   return {

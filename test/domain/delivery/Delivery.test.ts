@@ -148,6 +148,10 @@ describe("A callback's failed attempt", () => {
         )
       )
     assert.strictEqual(describeAnswer(500, ""), "The callback answered 500.")
+    assert.strictEqual(
+      describeAnswer(302, ""),
+      "The callback answered 302. Redirects are not followed: subscribe the new URL."
+    )
     assert.strictEqual(describeAnswer(500, "busy", "5"), "The callback answered 500: busy")
     assert.strictEqual(describeAnswer(500, "x".repeat(600)), `The callback answered 500: ${"x".repeat(500)}`)
     assert.strictEqual(
