@@ -62,7 +62,7 @@ describe("commands of the management API", () => {
       assert.match(output, /7 +41 +waiting +4 +2026-11-29T12:45:48 +http/)
       assert.match(output, /7 +42 +waiting +0 +follows +http/)
       assert.match(output, /8 +1 +waiting +0 +2026-11-29T12:45:48 +http/)
-    }))
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("undelivered follows the pages up to its limit", () =>
     Effect.gen(function*() {
