@@ -16,7 +16,7 @@ import {
 const hook = "/hook"
 const secret = "a-publisher-of-the-outage"
 /** Pushed entries. Pushes that arrive together become one notification. */
-const count = 300
+const count = 200
 
 const available = engines.some(({ available, name }) => name === "server" && available)
 
@@ -52,7 +52,7 @@ const undelivered = ({ url }: Service) =>
   })
 
 /**
- * Breaks a callback for 200 notifications or more. `interrupt` kills a runner after half of them, and returns the one that goes on.
+ * Breaks a callback for 200 entries. `interrupt` kills a runner after half of them, and returns the one that goes on.
  *
  * The waits are the real ones of the default schedule: 5, 10, 15 and 60 s.
  */
@@ -77,12 +77,12 @@ const breakCallback = Effect.fnUntraced(function*<E, R>(
   yield* world.until(() => received(world.posted, hook).ids.length === count)
   assert.deepStrictEqual(received(world.posted, hook), { ids, faults: [] })
   const sequences = new Set(world.posted.map(({ sequence }) => sequence))
-  assert.isAtLeast(sequences.size, 200)
+  assert.isAbove(sequences.size, count / 2)
   // confirmations are written within some milliseconds
   yield* Effect.repeat(undelivered(service), { until: (answer) => answer.undelivered.length === 0 })
 })
 
-describe("a callback that is broken for 200 notifications", () => {
+describe("a callback that is broken for 200 entries", () => {
   it.live("gets all of them in order, although the service is killed meanwhile", () =>
     Effect.gen(function*() {
       const world = yield* outside

@@ -167,20 +167,22 @@ const measure = (sql: SqlClient.SqlClient) =>
 /**
  * The first waiting delivery of each subscription of some partitions.
  *
- * The index leads from one subscription to the next, so that the deliveries behind a dead callback cost nothing. `limit 1` keeps the
- * look-ups in the index, whatever the planner expects of the rows before them.
+ * The index of partitions leads from one subscription to the next, so that the deliveries behind a dead callback cost nothing. The ranges
+ * leave the planner no other index for the order: an equal partition would let it read all deliveries in the order of subscriptions.
  */
 const selectStalledSql = `
   with recursive heads as (
     select p.partition, h.* from unnest($1::int4[]::int2[]) p(partition) cross join lateral (
-      select d.subscription_id, d.due_at from deliveries d where d.partition = p.partition and d.state = 0
-      order by d.subscription_id, d.sequence limit 1
+      select d.subscription_id, d.due_at from deliveries d
+      where d.partition >= p.partition and d.partition <= p.partition and d.state = 0
+      order by d.partition, d.subscription_id, d.sequence limit 1
     ) h
     union all
     select heads.partition, h.* from heads cross join lateral (
       select d.subscription_id, d.due_at from deliveries d
-      where d.partition = heads.partition and d.state = 0 and d.subscription_id > heads.subscription_id
-      order by d.subscription_id, d.sequence limit 1
+      where (d.partition, d.subscription_id) > (heads.partition, heads.subscription_id) and d.partition <= heads.partition
+        and d.state = 0
+      order by d.partition, d.subscription_id, d.sequence limit 1
     ) h
   )
   select heads.partition, heads.subscription_id::float8 as "subscriptionId" from heads
