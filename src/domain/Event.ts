@@ -1,5 +1,6 @@
 import { Schema, SchemaGetter } from "effect"
 import { toSingleLine } from "./ControlCharacters.ts"
+import { maskCredentials } from "./UrlCredentials.ts"
 
 /** Version of the list of events and of their fields. A new field keeps the version; a changed or removed one raises the version. */
 export const eventVersion = 1
@@ -105,13 +106,17 @@ export const EventJsonSchema = Schema.Union(Event.members.map(({ fields: { type,
   })
 )).annotate({ identifier: "Event" })
 
-/** The event with bounded texts in one line. Texts come from publishers, callbacks and hubs. */
+/**
+ * The event with bounded texts in one line. Texts come from publishers, callbacks and hubs.
+ *
+ * Passwords in URLs are masked: an event goes to other callbacks, and to operators of other accounts.
+ */
 export const boundTexts = (event: Event): Event =>
   Object.fromEntries(
     Object.entries(event).map(([field, value]) => [field, typeof value === "string" ? boundText(value) : value])
   ) as Event
 
-const boundText = (text: string): string => toSingleLine(text).slice(0, maxTextLength).toWellFormed()
+const boundText = (text: string): string => maskCredentials(toSingleLine(text)).slice(0, maxTextLength).toWellFormed()
 
 /** The fields of an event that name its subscription. */
 export const subscriptionFieldsOf = (

@@ -1,14 +1,16 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import type { Caller } from "#domain/Account.ts"
-import { maxRecordings, parseLogId, parsePosition } from "#domain/delivery/DeliveryLogEntry.ts"
+import { type LoggedAttempt, type LoggedDenial, maxRecordings, parseLogId, parsePosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, refuseThrottled } from "#domain/Refusal.ts"
 import { minuteMs } from "#domain/Time.ts"
 import * as Topic from "#domain/Topic.ts"
+import { maskCredentials } from "#domain/UrlCredentials.ts"
 import { type DeliveriesRequest, DeliveryReports } from "./DeliveryReports.ts"
 import { makeFindSubscription, type SubscriptionName } from "./FindSubscription.ts"
+import { makeMayRead, makeParseTopic } from "./ParseTopic.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
 import { requestOf } from "./SentRequest.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
@@ -24,26 +26,37 @@ export const layer = Layer.effect(
 const accountOf = ({ caller, ofAll }: { readonly caller: Caller; readonly ofAll?: boolean }) =>
   ofAll === true ? {} : { accountId: caller.account.id }
 
-const makeList = Effect.map(
-  DeliveryLog,
-  (log) =>
-    Effect.fn("DeliveryReports.list")(function*({ caller, ofAll = false, topic: given, ...query }: DeliveriesRequest) {
+/** The event as operators of other accounts read it: without passwords in its URLs. */
+const maskUrls = <E extends LoggedAttempt | LoggedDenial>(event: E): E => ({
+  ...event,
+  topic: maskCredentials(event.topic),
+  endpoint: maskCredentials(event.endpoint)
+})
+
+const makeList = Effect.gen(function*() {
+  const log = yield* DeliveryLog
+  const parseTopic = yield* makeParseTopic
+  return Effect.fn("DeliveryReports.list")(
+    function*({ caller, ofAll = false, topic: given, ...query }: DeliveriesRequest) {
       if (query.after !== undefined && parsePosition(query.after) === undefined) {
         return yield* badParameter("cursor", `cursor is not one of this list: received ${Topic.quote(query.after)}.`)
       }
       const topic = given === undefined
         ? undefined
-        : { given, canonical: (yield* Effect.fromResult(Topic.parse(given, "topic"))).canonical }
-      return yield* refuseStoreErrors(
+        : { given, canonical: (yield* parseTopic(given, caller, "topic")).canonical }
+      const page = yield* refuseStoreErrors(
         log.list({ ...query, ...accountOf({ caller, ofAll }), ...(topic !== undefined && { topic }) })
       )
-    })
-)
+      return ofAll ? { ...page, items: page.items.map(maskUrls) } : page
+    }
+  )
+})
 
 const makeShow = Effect.gen(function*() {
   const log = yield* DeliveryLog
   const subscriptions = yield* SubscriptionStore
   const settings = yield* Settings
+  const mayRead = yield* makeMayRead
   return Effect.fn("DeliveryReports.show")(
     function*(request: { readonly caller: Caller; readonly ofAll?: boolean; readonly id: string }) {
       const place = parseLogId(request.id)
@@ -55,11 +68,13 @@ const makeShow = Effect.gen(function*() {
           `There is no logged delivery ${Topic.quote(request.id)}; a later one may have its place.`
         )
       }
-      const { delivery, event } = found.value
+      const { delivery } = found.value
+      const event = request.ofAll === true ? maskUrls(found.value.event) : found.value.event
       const subscription = delivery === undefined
         ? undefined
         : Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.load(delivery.subscriptionId)))
       return delivery === undefined || subscription?.channel !== "webhook"
+          || !mayRead(request.caller, subscription)
         ? { event }
         : { event, request: requestOf(subscription, delivery, settings) }
     }

@@ -4,7 +4,7 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
-import { makeParseTopic } from "./ParseTopic.ts"
+import { makeMayRead, makeParseTopic, refuseEvents } from "./ParseTopic.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
@@ -27,13 +27,15 @@ export const namesSubscription = ({ callback, subscription, topic }: Subscriptio
 export const makeFindSubscription = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const parseTopic = yield* makeParseTopic
-  const findById = Effect.fnUntraced(function*({ account }: Caller, id: number) {
+  const mayRead = yield* makeMayRead
+  const findById = Effect.fnUntraced(function*(caller: Caller, id: number) {
     const found = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.load(id)))
-    return found?.accountId === account.id
-      ? found
-      : yield* refuseNotSubscribed(
+    if (found?.accountId !== caller.account.id) {
+      return yield* refuseNotSubscribed(
         `Your account has no subscription ${id}; hub.mode=list with detailed=true shows the ids.`
       )
+    }
+    return mayRead(caller, found) ? found : yield* refuseEvents
   })
 
   const findByCallback = Effect.fnUntraced(function*(caller: Caller, given: string, callback: string) {

@@ -30,7 +30,7 @@ export const makeParseTopic = Effect.map(
 )
 
 /** A token that reads less than all accounts reads no events of an operator. */
-const refuseEvents = refuse(
+export const refuseEvents = refuse(
   new Forbidden({
     right: "admin",
     message: "The events of this account are the events of all accounts, because it is an operator's, " +

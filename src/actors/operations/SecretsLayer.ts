@@ -4,9 +4,9 @@ import * as WebhookSecret from "#domain/delivery/WebhookSecret.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import * as Topic from "#domain/Topic.ts"
 import { makeAccountLimit } from "./AccountLimit.ts"
 import { makeFindSubscription } from "./FindSubscription.ts"
+import { makePartitionOf } from "./ParseTopic.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
 import { type RotateSecretRequest, Secrets } from "./Secrets.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
@@ -29,6 +29,7 @@ const makeRotate = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const partitions = yield* Partitions
   const findSubscription = yield* makeFindSubscription
+  const partitionOf = yield* makePartitionOf
   const limit = makeAccountLimit("rotations", rotationLimit)
 
   const store = Effect.fnUntraced(function*(subscription: Subscription, secret: string, graceMs: number) {
@@ -58,9 +59,3 @@ const makeRotate = Effect.gen(function*() {
     return { subscription: subscription.id, ...rotated }
   })
 })
-
-/** The partition follows from the host of the topic. */
-const partitionOf = ({ topic }: Subscription): number => {
-  const parsed = Topic.parse(topic)
-  return parsed._tag === "Success" ? Topic.partitionOf(parsed.success.host) : 0
-}

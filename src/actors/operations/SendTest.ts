@@ -30,6 +30,7 @@ import * as Topic from "#domain/Topic.ts"
 import { makeAccountLimit } from "./AccountLimit.ts"
 import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeFindSubscription } from "./FindSubscription.ts"
+import { makeParseTopic } from "./ParseTopic.ts"
 import type { TestOutcome, TestRequest } from "./Recovery.ts"
 import { makeRepresentations, refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
@@ -124,14 +125,15 @@ const makeMakeReceiver = Effect.gen(function*() {
 /** Reads the newest content of the receiver's topic; a sample without a stored entry, or for the topic of a sample. */
 const makeReadNotification = Effect.gen(function*() {
   const resources = yield* ResourceStore
+  const parseTopic = yield* makeParseTopic
   const { readResource } = yield* makeRepresentations
   const { baseUrl } = yield* Settings
   return Effect.fnUntraced(
-    function*({ account }: Caller, { format, topic }: Subscription): Effect.fn.Return<Notification, Refusal> {
+    function*(caller: Caller, { format, topic }: Subscription): Effect.fn.Return<Notification, Refusal> {
       const now = yield* Clock.currentTimeMillis
       if (topic === sampleTopic(baseUrl)) return sampleNotification(now)
-      const { canonical } = yield* Effect.fromResult(Topic.parse(topic, "topic"))
-      const found = yield* refuseStoreErrors(resources.findSubscribed(account.id, canonical))
+      const { canonical } = yield* parseTopic(topic, caller, "topic")
+      const found = yield* refuseStoreErrors(resources.findSubscribed(caller.account.id, canonical))
       if (Option.isNone(found)) {
         return yield* refuseNotSubscribed(
           `You are not subscribed to ${Topic.quote(topic)}; leave topic out for a test with a sample.`

@@ -1,6 +1,7 @@
 import { parcel, render, type SenderIdentity } from "#domain/delivery/Delivery.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import { hasCredentials, maskCredentials } from "#domain/UrlCredentials.ts"
 import type { SentRequest } from "./DeliveryReports.ts"
 
 type Header = readonly [name: string, value: string]
@@ -40,10 +41,3 @@ const signatureHeaders = ({ secret, signature, unreadable }: Subscription, id: s
   ]
 
 const mask = ([name, value]: Header): Header => [name, shownHeaders.test(name) ? maskCredentials(value) : masked]
-
-/** The user name and password of a URL. */
-const credentials = /(?<=\/\/)[^/?#@\s]*@/g
-
-const hasCredentials = (url: string): boolean => url.search(credentials) >= 0
-
-const maskCredentials = (value: string): string => value.replace(credentials, `${masked}@`)

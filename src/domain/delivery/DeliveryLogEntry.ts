@@ -97,12 +97,15 @@ const serialBits = 21n
 
 export const serialMask = (1 << Number(serialBits)) - 1
 
+const maxPosition = 2n ** 63n - 1n
+
 /** Lowest position of a time in epoch ms. Positions are ordered by time, so that one index serves times and pages. */
-export const firstPositionAt = (time: number): bigint => BigInt(Math.max(0, Math.floor(time))) << serialBits
+export const firstPositionAt = (time: number): bigint => {
+  const position = BigInt(Math.max(0, Math.floor(time))) << serialBits
+  return position > maxPosition ? maxPosition : position
+}
 
 export const timeOfPosition = (position: bigint): number => Number(position >> serialBits)
-
-const maxPosition = 2n ** 63n - 1n
 
 /** Reads a position; undefined for a text that is none. */
 export const parsePosition = (text: string): bigint | undefined => {

@@ -47,9 +47,13 @@ const refusedPrefixes = [
   "x-forwarded-"
 ]
 
-/** True for a name that belongs to HTTP, to a proxy or to Windhover. `headerPrefix` is the second prefix of Windhover's headers. */
+/**
+ * True for a name that belongs to HTTP, to a proxy or to Windhover. `headerPrefix` is the second prefix of Windhover's headers.
+ *
+ * Many receivers read `X_Hub_Signature` as `X-Hub-Signature`: CGI and its descendants name headers by variables.
+ */
 const isRefused = (name: string, headerPrefix: string): boolean => {
-  const lower = name.toLowerCase()
+  const lower = name.toLowerCase().replaceAll("_", "-")
   return refusedNames.has(lower) ||
     [...refusedPrefixes, headerPrefix.toLowerCase()].some((prefix) => lower.startsWith(prefix))
 }

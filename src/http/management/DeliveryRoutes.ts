@@ -86,7 +86,7 @@ const deliveries = makeRoute({
     next: Field.optional(Field.cursorText)
   }),
   run: Effect.fnUntraced(
-    function*({ all = false, cursor, from, host, limit = Field.defaultLimit, to, ...query }, { caller }) {
+    function*({ all = false, cursor, from, host, limit = Field.defaultLimit, subscription, to, ...query }, { caller }) {
       yield* checkOfAll(caller, all)
       const after = yield* deliveriesCursor.parse(cursor)
       const { items, next } = yield* DeliveryReports.use((reports) =>
@@ -95,6 +95,7 @@ const deliveries = makeRoute({
           limit,
           ofAll: all,
           ...query,
+          ...(subscription !== undefined && { subscriptionId: subscription }),
           ...(host !== undefined && { host: host.toLowerCase() }),
           ...(from !== undefined && { from: Date.parse(from) }),
           ...(to !== undefined && { to: Date.parse(to) }),

@@ -18,9 +18,9 @@ const rotateSecret = makeRoute({
   input: Schema.Struct({
     ...Field.subscriptionName,
     secret: Field.optional(
-      Schema.String.annotate({
+      Schema.String.check(Schema.isMinLength(1)).annotate({
         description: "The new secret; without it, a whsec_ secret of 32 random bytes.",
-        expected: "a text"
+        expected: "a text of at least one character"
       })
     ),
     grace: Field.optional(

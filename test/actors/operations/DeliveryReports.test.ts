@@ -46,6 +46,11 @@ describe("DeliveryReports", () => {
       assert.strictEqual(shown.get("webhook-id"), sent?.id)
       assert.strictEqual(shown.get("X-Service-Retried"), "1")
       assert.notMatch(JSON.stringify(request?.headers), /s3cr3t|pass-word/)
+      const masked = "http://***@bad.hooks.example/?key=1"
+      const ofAll = { caller, ofAll: true }
+      assert.deepStrictEqual((yield* list({ ...ofAll, limit: 1 })).items.map(({ endpoint }) => endpoint), [masked])
+      const shownToOperators = yield* reports((service) => service.show({ ...ofAll, id: event.id }))
+      assert.strictEqual(shownToOperators.event.endpoint, masked)
     }).pipe(Effect.provide(layer)))
 
   it.effect("gives no account an event of another one, whatever it guesses", () =>

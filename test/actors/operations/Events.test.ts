@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
 import { Hub } from "#actors/operations/Hub.ts"
+import { Recovery } from "#actors/operations/Recovery.ts"
+import { Secrets } from "#actors/operations/Secrets.ts"
 import { type Account, type Caller, rights, tokenRights } from "#domain/Account.ts"
 import type { Event } from "#domain/Event.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
@@ -133,11 +136,50 @@ describe("the topic of events", () => {
         assert.strictEqual(reason._tag, "Forbidden")
         assert.include(message, "this token does not have the right \"admin\"")
       }
+      const { items: [item = assert.fail()] } = yield* hub.list({ caller: operator, page: 1, byPage: 20 })
+      const byId = { caller: limited, subscription: item.subscription.id }
+      const recovery = yield* Recovery
+      for (
+        const refused of [
+          recovery.readNotifications({ ...byId, after: 0, limit: 1 }),
+          recovery.resend({ ...byId, sequences: [1] }),
+          recovery.sendTest(byId),
+          recovery.sendTest({ caller: limited, callback: hook("op"), topic: events }),
+          Secrets.use((secrets) => secrets.rotate({ ...byId, secret: "new", graceSeconds: 0 }))
+        ]
+      ) {
+        const { reason } = yield* Effect.flip(Effect.asVoid(refused))
+        assert.strictEqual(reason._tag, "Forbidden")
+      }
+      const reports = yield* DeliveryReports
+      const { items: [attempt = assert.fail()] } = yield* reports.list({ caller: limited, limit: 1 })
+      assert.isUndefined((yield* reports.show({ caller: limited, id: attempt.id })).request)
+      assert.isDefined((yield* reports.show({ caller: operator, id: attempt.id })).request)
       const byCallback = { count: 10, callback: hook("op") }
       const none = yield* Effect.flip(hub.retrieve({ caller: limited, ...byCallback }))
       assert.strictEqual(none.reason._tag, "NotSubscribed")
       assert.strictEqual((yield* hub.follow({ caller: operator, ...byCallback })).topics.size, 1)
       assert.strictEqual((yield* hub.retrieve({ caller: operator, ...byCallback })).entries.length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("has tests, a filter of the delivery log and secrets like every topic", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      yield* subscribe("watch", { topic: events, format: "json", secret: "old" })
+      yield* TestClock.adjust("1 second")
+      yield* publish(endedOf(1, "https://one.example/"))
+      yield* TestClock.adjust("1 second")
+      const { items: [attempt = assert.fail()] } = yield* DeliveryReports.use((reports) =>
+        reports.list({ caller, topic: events, limit: 1 })
+      )
+      const subscription = attempt.outcome === "denied" ? assert.fail() : attempt.subscriptionId
+      yield* Secrets.use((secrets) => secrets.rotate({ caller, subscription, secret: "new", graceSeconds: 0 }))
+      const { topic } = yield* Recovery.use((recovery) => recovery.sendTest({ caller, subscription }))
+      assert.strictEqual(topic, events)
+      yield* publish(endedOf(1, "https://two.example/"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* typesAt("watch"), Array.from({ length: 3 }, () => ["subscription.ended"]))
+      assert.deepStrictEqual(web.parcels.map(({ secret }) => secret), ["old", "new", "new"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("is one topic in all spellings, found by its URL in lists, and ended by each spelling", () =>

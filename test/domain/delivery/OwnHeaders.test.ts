@@ -52,7 +52,9 @@ describe("OwnHeaders", () => {
     "Link",
     "User-Agent",
     "Date",
-    "X-HTTP-Method-Override"
+    "X-HTTP-Method-Override",
+    "X_Hub-Signature",
+    "content_length"
   ])("refuses %s", (name) => {
     assert.strictEqual(
       outcome([name, "secret value"]),

@@ -92,7 +92,7 @@ describe("delivery routes", () => {
       assert.deepStrictEqual(requests, [{ limit: 20, ofAll: false }, {
         limit: 5,
         ofAll: false,
-        subscription: 7,
+        subscriptionId: 7,
         topic: "http://a.example/feed",
         outcome: "failed",
         reason: "timeout",
