@@ -1,6 +1,12 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import type { Caller } from "#domain/Account.ts"
-import { type LoggedAttempt, type LoggedDenial, maxRecordings, parseLogId, parsePosition } from "#domain/delivery/DeliveryLogEntry.ts"
+import {
+  type LoggedAttempt,
+  type LoggedDenial,
+  maxRecordings,
+  parseLogId,
+  parsePosition
+} from "#domain/delivery/DeliveryLogEntry.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
