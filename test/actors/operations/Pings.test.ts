@@ -1,15 +1,24 @@
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
 import * as Resource from "#actors/resource/Resource.ts"
+import { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { feed, lines, started, subscribe, watched } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { documentOf, layer, type SimulatedWeb, statusOnly } from "#test/support/SimulatedWeb.ts"
+
+/** Room for eight pushed documents of 8 MiB. */
+const memory = {
+  fetches: new MemoryBudget(),
+  reading: new MemoryBudget(),
+  exchanges: new MemoryBudget({ maxBytes: 64 * 1024 * 1024 })
+}
 
 const outcomes = Effect.gen(function*() {
   return (yield* (yield* Pings).list({ accountId: 1, limit: 20 })).map(({ outcome }) => outcome)
@@ -229,5 +238,5 @@ describe("content that a publisher sends along", () => {
       yield* TestClock.adjust("10 seconds")
       yield* publish(content("b", "first"))
       assert.strictEqual((yield* outcomes).length, 11)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer.pipe(Layer.provide(Layer.succeed(DocumentMemory, memory))))))
 })
