@@ -75,6 +75,7 @@ const schema = [
   "resource_state",
   "resources",
   "schedule",
+  "strangers_bytes",
   "subscription_ends",
   "subscriptions",
   "tokens",
