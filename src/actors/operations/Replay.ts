@@ -12,6 +12,7 @@ import { makeParseTopic } from "./ParseTopic.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
+import { attemptText } from "#domain/delivery/Notification.ts"
 
 /** Limits of waiting replays: notifications of a subscription, and bytes of documents of an account. */
 const limits: ReplayLimits = { count: 50, bytes: 64 << 20 }
@@ -142,6 +143,6 @@ const stillWaiting = badParameter(
 )
 
 const refuseFailed = ({ failed }: Extract<ReplayProgress, { _tag: "Waiting" }>) => {
-  const reason = failed?.message.replace(/\.?$/, ".") ?? ""
+  const reason = failed === undefined ? "" : attemptText(failed).replace(/\.?$/, ".")
   return badParameter("hub.callback", `The notification was not delivered: ${reason} It is tried again.`)
 }
