@@ -2,13 +2,11 @@
 //   npm run fuzz-faces -- [--minutes 60] [--seed N] [--database postgres://…/empty_database]
 // Prints a line a minute. Exits with 1 when an answer has status 500 or no sentence, when the log has an error, when the service ends, or when
 // its memory at the end is more than a third above its memory after a quarter of the time.
-import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { withSettings } from "./Environment.ts"
 import { openComponentServer } from "./faces/Component.ts"
 import { type Answer, exchange } from "./faces/Exchange.ts"
 import { makeRequest, type OpenApiDocument, operationsOf, type RawRequest } from "./faces/HttpRequests.ts"
@@ -17,6 +15,7 @@ import { makeStanza } from "./faces/Stanzas.ts"
 import { makeRandom } from "./feeds/Random.ts"
 import { freePort } from "./FreePort.ts"
 import { parseOptions } from "./Options.ts"
+import { startService } from "./ServiceProcess.ts"
 
 const options = parseOptions("usage: npm run fuzz-faces -- [--minutes 60] [--seed N] [--database URL]", {
   minutes: { type: "string", default: "60" },
@@ -41,28 +40,19 @@ const outside = await openOutside()
 const server = await openComponentServer(component)
 const port = await freePort()
 const base = `http://127.0.0.1:${port}`
-const log = openSync(logFile, "a")
-const service = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"], {
-  stdio: ["ignore", log, log],
-  env: withSettings({
-    WINDHOVER_PORT: String(port),
-    WINDHOVER_HOST: "127.0.0.1",
-    WINDHOVER_BASE_URL: base,
-    WINDHOVER_DATA_DIR: join(directory, "data"),
-    WINDHOVER_ALLOW_PRIVATE: "true",
-    WINDHOVER_ADMIN_PASSWORD: "fuzz-password",
-    WINDHOVER_ADMIN_TOKEN: token,
+const service = await startService({
+  port,
+  logFile,
+  dataDir: join(directory, "data"),
+  token,
+  settings: {
     WINDHOVER_XMPP_COMPONENT: component,
     WINDHOVER_XMPP_DOMAIN: "localhost",
     WINDHOVER_XMPP_SECRET: "fuzz secret",
     WINDHOVER_XMPP_PORT: String(server.port),
     ...(options.database === undefined ? {} : { WINDHOVER_DATABASE_URL: options.database })
-  })
+  }
 })
-while (!(await fetch(`${base}/readyz`).then(({ ok }) => ok, () => false))) {
-  if (service.exitCode !== null) throw new Error(readFileSync(logFile, "utf8").slice(-2000))
-  await sleep(200)
-}
 
 const operations = operationsOf(await (await fetch(`${base}/openapi.json`)).json() as OpenApiDocument)
 const places = { base, outside: outside.url }

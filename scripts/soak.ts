@@ -2,15 +2,14 @@
 //   npm run soak -- --minutes 60 --feeds 500 --kills 5
 // Each feed has two subscriptions, one in Atom and one in JSON. Prints a line a minute, then the audit. Exits with 1 when an entry is lost,
 // told twice or invented, when a sequence has a gap, or when a confirmed notification comes again without a kill.
-import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { withSettings } from "./Environment.ts"
 import { freePort } from "./FreePort.ts"
 import { parseOptions } from "./Options.ts"
+import { startService } from "./ServiceProcess.ts"
 import { audit, isFlawless } from "./soak/Audit.ts"
 import { Feed } from "./soak/Feed.ts"
 import { openOrigin } from "./soak/Origin.ts"
@@ -57,30 +56,14 @@ const port = await freePort()
 const base = `http://127.0.0.1:${port}`
 const token = "soak-token-0123456789abcdef"
 
-const start = async (): Promise<ChildProcess> => {
-  const log = openSync(logFile, "a")
-  const child = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"], {
-    stdio: ["ignore", log, log],
-    env: withSettings({
-      WINDHOVER_PORT: String(port),
-      WINDHOVER_HOST: "127.0.0.1",
-      WINDHOVER_BASE_URL: base,
-      WINDHOVER_DATA_DIR: join(directory, "data"),
-      WINDHOVER_ALLOW_PRIVATE: "true",
-      WINDHOVER_ADMIN_LOGIN: "admin",
-      WINDHOVER_ADMIN_PASSWORD: "soak-password",
-      WINDHOVER_ADMIN_TOKEN: token,
-      WINDHOVER_MIN_PERIOD: "20",
-      WINDHOVER_MAX_PERIOD: "40"
-    })
+const start = () =>
+  startService({
+    port,
+    logFile,
+    dataDir: join(directory, "data"),
+    token,
+    settings: { WINDHOVER_MIN_PERIOD: "20", WINDHOVER_MAX_PERIOD: "40" }
   })
-  for (;;) {
-    const ready = await fetch(`${base}/readyz`).then(({ ok }) => ok, () => false)
-    if (ready) return child
-    if (child.exitCode !== null) throw new Error(`Windhover ended: ${readFileSync(logFile, "utf8").slice(-2000)}`)
-    await sleep(200)
-  }
-}
 
 const call = async (parameters: Record<string, string>): Promise<number> => {
   const response = await fetch(base, {

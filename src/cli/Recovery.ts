@@ -1,6 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { callManagementApi, otherService, RemoteError, serviceFlags } from "./RemoteService.ts"
+import { callManagementApi, decodeAnswer, givenFlags, RemoteError, serviceFlags } from "./RemoteService.ts"
 import { print } from "./Output.ts"
 import { renderTable } from "./Table.ts"
 
@@ -23,15 +23,7 @@ interface SubscriptionFlags {
   readonly callback: Option.Option<string>
 }
 
-/** The given flags by name. */
-const given = (flags: { readonly [name: string]: Option.Option<unknown> }): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(flags).flatMap(([name, flag]) => Option.isSome(flag) ? [[name, flag.value]] : []))
-
-const nameOf = ({ callback, subscription, topic }: SubscriptionFlags) => given({ subscription, topic, callback })
-
-/** Decodes an answer of the service; another service gives another answer. */
-const decode = <A>(schema: Schema.Codec<A>) => (answer: unknown): Effect.Effect<A, RemoteError> =>
-  Effect.mapError(Schema.decodeUnknownEffect(schema)(answer), otherService)
+const nameOf = ({ callback, subscription, topic }: SubscriptionFlags) => givenFlags({ subscription, topic, callback })
 
 const Undelivered = Schema.Struct({
   undelivered: Schema.Array(Schema.Struct({
@@ -66,7 +58,7 @@ export const undelivered = Command.make(
         ...nameOf(flags),
         limit: Math.min(limit - rows.length, 100),
         ...(cursor !== undefined && { cursor })
-      }).pipe(Effect.flatMap(decode(Undelivered)))
+      }).pipe(Effect.flatMap(decodeAnswer(Undelivered)))
       rows.push(...page.undelivered)
       cursor = page.next
     } while (cursor !== undefined && rows.length < limit)
@@ -116,7 +108,7 @@ export const recover = Command.make(
     const { lost, more, recovered, state, subscription } = yield* callManagementApi(flags, "POST", "/api/recover", {
       ...nameOf(flags),
       ...(Option.isSome(since) && { since: /^\d+$/.test(since.value) ? Number(since.value) : since.value })
-    }).pipe(Effect.flatMap(decode(Recovered)))
+    }).pipe(Effect.flatMap(decodeAnswer(Recovered)))
     yield* print(`${recovered} notifications of subscription ${subscription} are sent again.`)
     if (lost > 0) yield* print(`${lost} are no longer stored.`)
     if (more) yield* print("More were dropped; repeat the command.")
@@ -147,7 +139,7 @@ export const resend = Command.make(
       ...nameOf(flags),
       ...(sequences.length > 0 && { sequences }),
       ...(ids.length > 0 && { ids })
-    }).pipe(Effect.flatMap(decode(Resent)))
+    }).pipe(Effect.flatMap(decodeAnswer(Resent)))
     yield* print(`${resent.length} notifications of subscription ${subscription} are sent again.`)
     if (missing.length > 0) yield* print(`Not stored: ${missing.join(", ")}`)
   })
@@ -181,13 +173,13 @@ export const test = Command.make(
     secret: Flag.String("secret").pipe(Flag.withDescription("Secret that signs the test"), Flag.optional)
   },
   Effect.fnUntraced(function*({ callback, format, secret, subscription, topic, ...service }) {
-    const input = given({ callback, format, secret, subscription, topic })
+    const input = givenFlags({ callback, format, secret, subscription, topic })
     const { accepted, answer, id, message, milliseconds } = yield* callManagementApi(
       service,
       "POST",
       "/api/test",
       input
-    ).pipe(Effect.flatMap(decode(Tested)))
+    ).pipe(Effect.flatMap(decodeAnswer(Tested)))
     const took = milliseconds === undefined ? "" : ` It took ${milliseconds} ms.`
     yield* print(`${id}: ${message}${took}`)
     if (answer !== undefined) yield* print(answer)
@@ -203,7 +195,7 @@ const makeControl = (name: "pause" | "resume", description: string) =>
     { ...serviceFlags, ...subscriptionFlags },
     Effect.fnUntraced(function*(flags) {
       const { state, subscription } = yield* callManagementApi(flags, "POST", `/api/${name}`, nameOf(flags)).pipe(
-        Effect.flatMap(decode(Controlled))
+        Effect.flatMap(decodeAnswer(Controlled))
       )
       yield* print(`Subscription ${subscription} is ${state}.`)
     })

@@ -48,10 +48,6 @@ export const callApi = (service: RemoteService, method: "GET" | "POST", paramete
     : send(service, "POST", "/", { "content-type": "application/x-www-form-urlencoded" }, form)
 }
 
-/** Posts JSON to a path of the management API and returns the body of a successful answer. */
-export const postManagement = (service: RemoteService, path: `/api/${string}`, input: object) =>
-  send(service, "POST", path, { "content-type": "application/json" }, JSON.stringify(input))
-
 const send = Effect.fnUntraced(
   function*(
     service: RemoteService,
@@ -95,10 +91,18 @@ export const callManagementApi = Effect.fnUntraced(
     for (const [name, value] of Object.entries(input)) query.set(name, String(value))
     const text = yield* method === "GET"
       ? send(service, "GET", `${path}?${query}`, { accept: "application/json" })
-      : postManagement(service, path, input)
+      : send(service, "POST", path, { "content-type": "application/json" }, JSON.stringify(input))
     return yield* Effect.try({ try: (): unknown => JSON.parse(text), catch: otherService })
   }
 )
+
+/** Decodes an answer of the service; another service gives another answer. */
+export const decodeAnswer = <A>(schema: Schema.Codec<A>) => (answer: unknown): Effect.Effect<A, RemoteError> =>
+  Effect.mapError(Schema.decodeUnknownEffect(schema)(answer), otherService)
+
+/** The given flags by name. */
+export const givenFlags = (flags: { readonly [name: string]: Option.Option<unknown> }): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(flags).flatMap(([name, flag]) => Option.isSome(flag) ? [[name, flag.value]] : []))
 
 /** The answer is not Windhover's. */
 export const otherService = (): RemoteError =>

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { toPrintableField } from "#domain/ControlCharacters.ts"
-import { callApi, otherService, postManagement, serviceFlags } from "./RemoteService.ts"
+import { callApi, callManagementApi, decodeAnswer, givenFlags, otherService, serviceFlags } from "./RemoteService.ts"
 import { print } from "./Output.ts"
 
 const topic = Argument.String("topic").pipe(Argument.withDescription("URL of the feed or other resource"))
@@ -50,10 +50,10 @@ export const unsubscribe = Command.make(
   })
 ).pipe(Command.withDescription("End a subscription"))
 
-const RotatedSecret = Schema.fromJsonString(Schema.Struct({
+const RotatedSecret = Schema.Struct({
   secret: Schema.optionalKey(Schema.String),
   previousUntil: Schema.optionalKey(Schema.String)
-}))
+})
 
 export const rotateSecret = Command.make(
   "rotate-secret",
@@ -71,13 +71,11 @@ export const rotateSecret = Command.make(
     )
   },
   Effect.fnUntraced(function*({ callback, grace, secret, topic, ...service }) {
-    const text = yield* postManagement(service, "/api/rotate-secret", {
+    const rotated = yield* callManagementApi(service, "POST", "/api/rotate-secret", {
       topic,
       callback,
-      ...(Option.isSome(secret) ? { secret: secret.value } : {}),
-      ...(Option.isSome(grace) ? { grace: grace.value } : {})
-    })
-    const rotated = yield* Effect.mapError(Schema.decodeEffect(RotatedSecret)(text), otherService)
+      ...givenFlags({ secret, grace })
+    }).pipe(Effect.flatMap(decodeAnswer(RotatedSecret)))
     if (rotated.secret !== undefined) yield* print(`New secret: ${rotated.secret}`)
     yield* print(
       rotated.previousUntil === undefined

@@ -24,6 +24,6 @@ export const makeAccountLimit = (what: string, { burst, perMinute }: RateLimit) 
         seconds
       )
     }
-    for (let use = 0; use < uses; use++) limiter.use(key, now)
+    limiter.use(key, now, uses)
   })
 }

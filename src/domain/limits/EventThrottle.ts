@@ -7,8 +7,8 @@ const maxPerMinute = 20
 /** Pairs of a log and a type with an event in the last minute. Events of further pairs count in the operators' log only. */
 const maxWindows = 20_000
 
-/** The operators' log. */
-const operators = 0
+/** The account of the operators' log. */
+export const operators = 0
 
 interface Window {
   readonly since: number

@@ -1,5 +1,5 @@
 import { boundTexts, encodeEvent, type Event } from "#domain/Event.ts"
-import { EventThrottle, type OmittedEvents } from "#domain/limits/EventThrottle.ts"
+import { EventThrottle, type OmittedEvents, operators } from "#domain/limits/EventThrottle.ts"
 
 /** Events whose owners are looked up at once. */
 const maxLookups = 500
@@ -7,9 +7,6 @@ const maxLookups = 500
 /** Maximum of events that wait for their owners, or for the database. */
 const maxPending = 10_000
 const maxRows = 20_000
-
-/** The account of the operators' log. */
-export const operators = 0
 
 interface PendingEvent {
   readonly at: number

@@ -5,6 +5,7 @@ import { maxEnds } from "#domain/ports/DeliveryLog.ts"
 import { maxEventDays } from "#domain/ports/EventLog.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { maxVerificationDelayMs } from "#domain/ports/VerificationQueue.ts"
+import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
 import { repeatInBackground } from "./Background.ts"
 import { run } from "./Query.ts"
 import { correctUnwatched, deleteUnwatched, selectUnwatched } from "./UnwatchedResources.ts"
@@ -136,9 +137,7 @@ const pruneHubs = (sql: SqlClient.SqlClient) =>
     return rows.length
   })
 
-const minuteMs = 60_000
-const hourMs = 60 * minuteMs
-const weekMs = 7 * 24 * hourMs
+const weekMs = 7 * dayMs
 
 /** Rows of one delete. A larger statement would hold up others. */
 const maxRows = 5_000
@@ -187,7 +186,7 @@ const pruneNotifications = (sql: SqlClient.SqlClient) =>
           and not exists (select from deliveries d where d.notification_id = n.id)
         order by n.id limit ${maxRows}
       )) returning 1`,
-      [now - 24 * hourMs, now - hourMs]
+      [now - dayMs, now - hourMs]
     )))
 
 /** Delivered parts, which are readable and repeatable for as long as most notifications. */
@@ -196,7 +195,7 @@ const pruneParts = (sql: SqlClient.SqlClient) =>
     Clock.currentTimeMillis,
     (now) =>
       run(
-        sql.unsafe(`delete from deliveries where state = 2 and due_at < ${instant("$1::float8")}`, [now - 24 * hourMs])
+        sql.unsafe(`delete from deliveries where state = 2 and due_at < ${instant("$1::float8")}`, [now - dayMs])
       )
   )
 
@@ -240,25 +239,20 @@ const pruneEnds = (sql: SqlClient.SqlClient) =>
     )`
   ))
 
-const prunePings = (sql: SqlClient.SqlClient) =>
+/** Deletes rows whose time is more than `ageMs` ago. Rows are stored in the order of their times, so that the first ones are the oldest. */
+const pruneOldest = (sql: SqlClient.SqlClient, table: string, time: string, ageMs: number) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
     deleteInBatches(sql.unsafe(
-      `delete from pings where id = any(array(
-        select id from (select id, received_at from pings order by id limit ${maxRows}) oldest
-        where received_at < ${instant("$1::float8")}
+      `delete from ${table} where id = any(array(
+        select id from (select id, ${time} from ${table} order by id limit ${maxRows}) oldest
+        where ${time} < ${instant("$1::float8")}
       )) returning 1`,
-      [now - weekMs]
+      [now - ageMs]
     )))
 
-const pruneEvents = (sql: SqlClient.SqlClient) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    deleteInBatches(sql.unsafe(
-      `delete from events where id = any(array(
-        select id from (select id, at from events order by id limit ${maxRows}) oldest
-        where at < ${instant("$1::float8")}
-      )) returning 1`,
-      [now - maxEventDays * 24 * hourMs]
-    )))
+const prunePings = (sql: SqlClient.SqlClient) => pruneOldest(sql, "pings", "received_at", weekMs)
+
+const pruneEvents = (sql: SqlClient.SqlClient) => pruneOldest(sql, "events", "at", maxEventDays * dayMs)
 
 /** Deletes sites whose last request is too old to delay the next one, or lies in the future because a clock was ahead. */
 const prunePacing = (sql: SqlClient.SqlClient) =>
