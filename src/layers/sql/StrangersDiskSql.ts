@@ -55,15 +55,17 @@ export const layerWith = ({ interval, minAgeMs }: StrangersDiskOptions) =>
             "Resources that only strangers watch fill WINDHOVER_STRANGERS_MB. The open hub accepts no new subscription, and does not poll them until their retention has deleted content. Raise the setting, or close the open hub."
           )
       })
-      yield* look.pipe(
+      const looks = yield* look.pipe(
         Effect.catchTag("StoreError", ({ message }) =>
           Effect.logDebug("Bytes of strangers not counted yet; retrying", message)),
         Effect.repeat(Schedule.spaced(interval)),
-        Effect.forkScoped
+        Effect.forkDetach
       )
+      // A stop does not wait for a look: the interruption of a statement takes seconds while the database is silent.
       yield* Effect.addFinalizer(() =>
-        Effect.ignore(writeCounts(sql, count))
+        Effect.sync(() => looks.interruptUnsafe())
       )
+      yield* Effect.addFinalizer(() => Effect.ignore(writeCounts(sql, count)))
       return {
         forStrangers: () => disk.forStrangers() && count.stored + writtenBytes(count) < maxBytes,
         countStrangers: (partition, bytes) => {
