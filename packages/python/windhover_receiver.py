@@ -575,8 +575,8 @@ def retrieve_missing(url: str, login: str, token: str) -> Callable[[Gap], Iterat
     authorization = "Basic " + base64.b64encode(f"{login}:{token}".encode()).decode()
     opener = urllib.request.build_opener(_NoRedirect)
 
-    def read_page(subscription: str, after: int, limit: int) -> Dict[str, Any]:
-        page = f"{base}/api/notifications?subscription={subscription}&after={after}&limit={limit}"
+    def read_page(subscription: str, begin: str, limit: int) -> Dict[str, Any]:
+        page = f"{base}/api/notifications?subscription={subscription}&{begin}&limit={limit}"
         request = urllib.request.Request(page, headers={"Authorization": authorization, "Accept": "application/json"})
         try:
             with opener.open(request, timeout=REQUEST_TIMEOUT_SECONDS) as response:
@@ -596,8 +596,12 @@ def retrieve_missing(url: str, login: str, token: str) -> Callable[[Gap], Iterat
 
     def retrieve(gap: Gap) -> Iterator[Notification]:
         after = gap.first - 1
-        while gap.subscription is not None and after < gap.last:
-            page = read_page(gap.subscription, after, min(gap.last - after, MAX_PAGE_SIZE))
+        cursor = None
+        for _ in range(after, gap.last):  # each page passes one number at least
+            if gap.subscription is None or after >= gap.last:
+                return
+            begin = f"after={after}" if cursor is None else f"cursor={urllib.parse.quote(cursor, safe='')}"
+            page = read_page(gap.subscription, begin, min(gap.last - after, MAX_PAGE_SIZE))
             if page["last"] < gap.last:
                 raise RuntimeError(
                     f"The last notification of subscription {gap.subscription} is {page['last']}, "
@@ -612,14 +616,17 @@ def retrieve_missing(url: str, login: str, token: str) -> Callable[[Gap], Iterat
                 yield Notification(
                     one["id"], one["sequence"], gap.subscription, gap.topic, one["contentType"], body
                 )
-            if "next" not in page or not page["notifications"]:
+            if "next" not in page:
                 return
+            cursor = page["next"] if not page["notifications"] else None
 
     return retrieve
 
 
 def _is_page(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("last"), int):
+        return False
+    if not isinstance(value.get("next", ""), str):
         return False
     rows = value.get("notifications")
     return isinstance(rows, list) and all(

@@ -53,7 +53,7 @@ const attemptFields = {
   bytes: Schema.optionalKey(Schema.Finite)
 }
 
-export const DeliveryView = Schema.Union([
+const DeliveryView = Schema.Union([
   Schema.Struct({
     ...attemptFields,
     outcome: Schema.Literals(["delivered", "failed", "dropped", "bounced", "ended"]),
@@ -84,7 +84,6 @@ export const DeliveryPageView = Schema.Struct({
   items: Schema.Array(DeliveryView),
   next: Schema.optionalKey(Schema.String)
 })
-export type DeliveryView = typeof DeliveryView.Type
 
 export type AdministrationEffect<A> = Effect.Effect<A, AdministrationError>
 

@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
 import * as Database from "#layers/postgres/Database.ts"
@@ -13,7 +14,7 @@ export const forgetKeys = Command.make(
     yield* Console.log(
       count === 0
         ? "The database knows no encryption key."
-        : `The database has forgotten ${count} encryption ${count === 1 ? "key" : "keys"}. `
+        : `The database has forgotten ${countOf(count, "encryption key")}. `
           + "The next start takes any key. Subscriptions with older secrets fail until they are made again."
     )
   })

@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { Clock, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { toPrintableField } from "#domain/ControlCharacters.ts"
@@ -86,7 +87,7 @@ const forwardOne = Effect.fnUntraced(function*(
       onSuccess: (answer) => {
         const judged = judge(answer, attempt, forwarding.attempts)
         const result = `${answer.status}  ${Math.round(answer.latency)} ms`
-        const rest = judged === "delivered" ? `${Buffer.byteLength(body)} bytes` : answer.excerpt
+        const rest = judged === "delivered" ? countOf(Buffer.byteLength(body), "byte") : answer.excerpt
         return Effect.andThen(
           printAttempt(sequence, result, rest),
           judged === "ended" ? Effect.fail(targetGone()) : Effect.succeed(judged !== undefined)
@@ -149,7 +150,7 @@ const forwardEvents = Effect.fnUntraced(function*(
 const describeGap = (missed: number | null): string =>
   missed === null
     ? "Windhover does not know the stored position; the command starts with new notifications."
-    : `${missed} notifications are no longer stored and cannot be forwarded.`
+    : `No longer stored, and so not forwarded: ${countOf(missed, "notification")}.`
 
 const readSequence = (id: string | undefined) =>
   id !== undefined && /^\d{1,15}$/.test(id)

@@ -1,29 +1,10 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { callManagementApi, decodeAnswer, givenFlags, RemoteError, serviceFlags } from "./RemoteService.ts"
+import { countOf } from "#domain/Count.ts"
 import { print } from "./Output.ts"
+import { nameOf, subscriptionFlags } from "./SubscriptionFlags.ts"
 import { renderTable } from "./Table.ts"
-
-/** Names a subscription by its id, or by topic and callback. */
-const subscriptionFlags = {
-  subscription: Flag.Int("subscription").pipe(Flag.withDescription("Id of the subscription"), Flag.optional),
-  topic: Flag.String("topic").pipe(
-    Flag.withDescription("URL of the resource, with --callback instead of --subscription"),
-    Flag.optional
-  ),
-  callback: Flag.String("callback").pipe(
-    Flag.withDescription("URL of the webhook, with --topic"),
-    Flag.optional
-  )
-}
-
-interface SubscriptionFlags {
-  readonly subscription: Option.Option<number>
-  readonly topic: Option.Option<string>
-  readonly callback: Option.Option<string>
-}
-
-const nameOf = ({ callback, subscription, topic }: SubscriptionFlags) => givenFlags({ subscription, topic, callback })
 
 const Undelivered = Schema.Struct({
   undelivered: Schema.Array(Schema.Struct({
@@ -109,17 +90,21 @@ export const recover = Command.make(
       ...nameOf(flags),
       ...(Option.isSome(since) && { since: /^\d+$/.test(since.value) ? Number(since.value) : since.value })
     }).pipe(Effect.flatMap(decodeAnswer(Recovered)))
-    yield* print(`${recovered} notifications of subscription ${subscription} are sent again.`)
-    if (lost > 0) yield* print(`${lost} are no longer stored.`)
+    yield* print(describeSent(recovered, subscription))
+    if (lost > 0) yield* print(`No longer stored: ${countOf(lost, "notification")}.`)
     if (more) yield* print("More were dropped; repeat the command.")
     if (state === "paused") yield* print(`The subscription is paused: windhover resume --subscription ${subscription}`)
   })
 ).pipe(Command.withDescription("Send the dropped notifications of a subscription again, in order"))
 
+const describeSent = (count: number, subscription: number): string =>
+  `${countOf(count, "notification")} of subscription ${subscription} ${count === 1 ? "is" : "are"} sent again.`
+
 const Resent = Schema.Struct({
   subscription: Schema.Int,
   resent: Schema.Array(Schema.Int),
-  missing: Schema.Array(Schema.Union([Schema.Int, Schema.String]))
+  missing: Schema.Array(Schema.Union([Schema.Int, Schema.String])),
+  note: Schema.optionalKey(Schema.String)
 })
 
 export const resend = Command.make(
@@ -135,13 +120,13 @@ export const resend = Command.make(
   Effect.fnUntraced(function*({ notifications, ...flags }) {
     const sequences = notifications.filter((one) => /^\d+$/.test(one)).map(Number)
     const ids = notifications.filter((one) => !/^\d+$/.test(one))
-    const { missing, resent, subscription } = yield* callManagementApi(flags, "POST", "/api/resend", {
+    const { missing, note, resent, subscription } = yield* callManagementApi(flags, "POST", "/api/resend", {
       ...nameOf(flags),
       ...(sequences.length > 0 && { sequences }),
       ...(ids.length > 0 && { ids })
     }).pipe(Effect.flatMap(decodeAnswer(Resent)))
-    yield* print(`${resent.length} notifications of subscription ${subscription} are sent again.`)
-    if (missing.length > 0) yield* print(`Not stored: ${missing.join(", ")}`)
+    yield* print(describeSent(resent.length, subscription))
+    if (missing.length > 0) yield* print(`Not sent: ${missing.join(", ")}. ${note ?? ""}`.trimEnd())
   })
 ).pipe(Command.withDescription("Send notifications once more, delivered ones as well, by sequence or id"))
 

@@ -5,15 +5,18 @@ import { request } from "undici"
 /** Failed call of the HTTP API. `message` is the service's sentence, or the reason why the service is not reachable. */
 export class RemoteError extends Schema.TaggedError<RemoteError>()("RemoteError", { message: Schema.String }) {}
 
+/** Refuses a flag that is no URL of a service. */
+export const checkUrl = Flag.filter(
+  (url: string) => /^https?:\/\//i.test(url) && URL.canParse(url),
+  () => "an http(s) URL, such as http://localhost:8080"
+)
+
 /** Flags of every command that calls a running service. */
 export const serviceFlags = {
   url: Flag.String("url").pipe(
     Flag.withDescription("URL of the service (default: http://localhost:8080); also WINDHOVER_URL"),
     Flag.withFallbackConfig(Config.String("WINDHOVER_URL").pipe(Config.withDefault("http://localhost:8080"))),
-    Flag.filter(
-      (url) => /^https?:\/\//i.test(url) && URL.canParse(url),
-      () => "an http(s) URL, such as http://localhost:8080"
-    )
+    checkUrl
   ),
   login: Flag.String("login").pipe(
     Flag.withDescription("Login of the account (default: admin); also WINDHOVER_LOGIN"),

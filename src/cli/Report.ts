@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { escapeInJson, escapeInXml, toPrintableField } from "#domain/ControlCharacters.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import { assignIds, type Identity } from "#domain/feed/EntryId.ts"
@@ -37,7 +38,7 @@ export const renderDocument = (result: ReadResult, source: string, format: "json
 }
 
 const renderHeader = ({ version, encoding, header, entries, repairs }: RawFeed): Lines => [
-  `Feed: ${version}, ${encoding}, ${entries.length} entries${
+  `Feed: ${version}, ${encoding}, ${countOf(entries.length, "entry", "entries")}${
     header.language === undefined ? "" : `, in ${header.language}`
   }`,
   ...renderLine("Title", header.title?.value),

@@ -62,8 +62,8 @@ const refuseTopic = (parameter: string, what: string) =>
     )
   )
 
-/** The name in the sentence: `node` on XMPP, `hub.topic` on HTTP for every parameter. */
-const wireNameOf = (parameter: string): string => parameter === "node" ? parameter : "hub.topic"
+/** The name in the sentence: `hub.topic` for all parameters of the hub's API, the parameter itself elsewhere. */
+const wireNameOf = (parameter: string): string => parameter.startsWith("hub.") ? "hub.topic" : parameter
 
 /** True for control characters. `URL.parse` removes some silently; in the given spelling they would forge a header or a line of a stream. */
 export const hasControlCharacter = (text: string): boolean => /[\u0000-\u001f\u007f]/.test(text)

@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { Clock, Effect, Layer, Option, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { hash, randomBytes } from "node:crypto"
@@ -153,7 +154,7 @@ class LoginQueues {
 
 const throttle = (sentence: string) => (waitMs: number): Refusal => {
   const seconds = Math.ceil(waitMs / 1000)
-  return refuseThrottled(`${sentence}; try again in ${seconds} seconds.`, seconds)
+  return refuseThrottled(`${sentence}; try again in ${countOf(seconds, "second")}.`, seconds)
 }
 
 const tooManyFailures = throttle("Too many logins from this address have failed")

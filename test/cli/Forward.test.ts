@@ -170,7 +170,7 @@ describe("windhover forward", () => {
       assert.deepStrictEqual((yield* output).lines.slice(0, 3), [
         "#5  500  N ms  an answer",
         "#5  404  N ms  an answer",
-        "#5  204  N ms  1 bytes"
+        "#5  204  N ms  1 byte"
       ])
     }).pipe(Effect.provide(TestConsole.layer)))
 
@@ -224,7 +224,7 @@ describe("windhover forward", () => {
       yield* go("--from", "6")
       assert.deepStrictEqual(hook.sequences(), ["9", "3"])
       assert.deepStrictEqual((yield* output).errors, [
-        "3 notifications are no longer stored and cannot be forwarded.",
+        "No longer stored, and so not forwarded: 3 notifications.",
         "Windhover does not know the stored position; the command starts with new notifications.",
         `Forwarding the notifications after #2 of ${topic} to ${hook.url}.`,
         lost

@@ -93,17 +93,17 @@ describe("commands of the management API", () => {
       ])
       assert.strictEqual(
         (yield* printed).split("\n").slice(0, 4).join("\n"),
-        "3 notifications of subscription 7 are sent again.\n1 are no longer stored.\n" +
+        "3 notifications of subscription 7 are sent again.\nNo longer stored: 1 notification.\n" +
           "More were dropped; repeat the command.\nThe subscription is paused: windhover resume --subscription 7"
       )
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("resend tells sequences from ids", () =>
     Effect.gen(function*() {
-      const { asked, flags } = yield* service([200, { subscription: 7, resent: [41], missing: ["9-7"] }])
+      const { asked, flags } = yield* service([200, { subscription: 7, resent: [41], missing: ["9-7"], note: "Gone." }])
       yield* asResend([...flags, "--subscription", "7", "41", "9-7"])
       assert.deepStrictEqual(asked, [`POST /api/resend {"subscription":7,"sequences":[41],"ids":["9-7"]}`])
-      assert.strictEqual(yield* printed, "1 notifications of subscription 7 are sent again.\nNot stored: 9-7")
+      assert.strictEqual(yield* printed, "1 notification of subscription 7 is sent again.\nNot sent: 9-7. Gone.")
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("test shows the answer, and fails when the callback does not accept", () =>

@@ -13,4 +13,15 @@ describe("Topic", () => {
         "received \"http://feeds.example/\\r\\nX-Forged: 1\"; percent-encode it."
     )
   })
+
+  it.each([["topic", "topic"], ["--topic", "--topic"], ["node", "node"], ["hub.topic", "hub.topic"], [
+    "hub.url",
+    "hub.topic"
+  ]])("names the parameter %s as %s in the common sentence", (parameter, named) => {
+    assert.strictEqual(
+      Result.match(parse("%ff", parameter), { onSuccess: () => "accepted", onFailure: ({ message }) => message }),
+      `Please provide a valid ${named} (feed) URL that is accepted on this hub. ` +
+        `${parameter} is not a URL: received "%ff"; an absolute http or https URL is needed.`
+    )
+  })
 })

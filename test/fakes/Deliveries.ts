@@ -77,9 +77,10 @@ const fail = (
   nextTry: number | undefined
 ) => {
   const subscriber = subscriberOf(state, delivery.id)
-  if (subscriber?.queue.get(delivery.id)?.dropped !== false) return
+  const queued = subscriber?.queue.get(delivery.id)
+  if (subscriber === undefined || queued?.dropped !== false) return
   const { attempt, id, sequence } = delivery
-  subscriber.queue.set(id, { delivery, lastAttempt, dropped: nextTry === undefined })
+  subscriber.queue.set(id, { ...queued, delivery, lastAttempt, dropped: nextTry === undefined })
   logFailure(state, subscriber, triedAt, {
     outcome: nextTry === undefined ? "dropped" : "failed",
     sequence,
@@ -96,8 +97,10 @@ const split = (state: State, tried: Delivery, lastAttempt: AttemptResult, triedA
   const { news } = found?.delivery.notification ?? {}
   if (subscriber === undefined || found?.dropped !== false || found.delivery.sequence !== tried.sequence) return true
   if (news?._tag !== "Entries" || news.entries.length < 2) return false
-  const behind = [...subscriber.queue.values()].filter(({ delivery }) => delivery.sequence > tried.sequence)
-  if (behind.length < subscriber.nextSequence - 1 - tried.sequence) return false
+  const moving = [...subscriber.queue.values()].filter(({ delivery, isResent }) =>
+    delivery.sequence >= tried.sequence && isResent !== true
+  )
+  if (moving.length < subscriber.nextSequence - tried.sequence) return false
   const middle = Math.ceil(news.entries.length / 2)
   const { requestedWait: _, ...whole } = { ...found.delivery, attempt: 0 }
   const half = (start: number, end?: number): Delivery => ({

@@ -40,13 +40,14 @@ const readAfter = (
   limits: { readonly count: number; readonly bytes: number }
 ) => {
   const subscriber = state.subscriptions.get(subscriptionId)
-  if (subscriber === undefined) return { items: [], hasMore: false, lastSequence: 0 }
+  if (subscriber === undefined) return { items: [], lastSequence: 0 }
   const all = stored(subscriber).filter(({ sequence }) => sequence > after)
   const first = all.slice(0, countFitting(all.map(bytesOf), limits))
+  const next = all.length > first.length ? first.at(-1)?.sequence : undefined
   return {
     items: first.map(({ isPart, notification, sequence }) => ({ sequence, isPart: isPart === true, notification })),
-    hasMore: all.length > first.length,
-    lastSequence: subscriber.nextSequence - 1
+    lastSequence: subscriber.nextSequence - 1,
+    ...(next !== undefined && { next })
   }
 }
 
@@ -69,7 +70,12 @@ const resend = (
   for (const { id, requestedWait: _, ...delivery } of wanted.values()) {
     const queued = queue.get(id)
     const waitsSince = queued?.dropped === false ? delivery.waitsSince : now
-    queue.set(id, { ...queued, dropped: false, delivery: { ...delivery, id, attempt: 0, dueAt: now, waitsSince } })
+    queue.set(id, {
+      ...queued,
+      ...(queued === undefined && { isResent: true }),
+      dropped: false,
+      delivery: { ...delivery, id, attempt: 0, dueAt: now, waitsSince }
+    })
     state.queueOf.set(id, subscriptionId)
   }
   const sorted = [...queue].toSorted(([, a], [, b]) => a.delivery.sequence - b.delivery.sequence)

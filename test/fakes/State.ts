@@ -105,6 +105,8 @@ export interface Queued {
   readonly delivery: Delivery
   readonly lastAttempt?: AttemptResult
   readonly dropped: boolean
+  /** The receiver accepted the notification before. */
+  readonly isResent?: boolean
 }
 
 export interface Waiting extends ClaimedVerification, VerificationOrigin {

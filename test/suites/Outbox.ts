@@ -421,6 +421,41 @@ const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* numbered(id), [[3, "c1"], [4, "c2"]])
     }))
 
+  it.effect("splits no recovered delivery ahead of a resent one, whose sequence the receiver knows", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const redelivery = yield* Redelivery
+      const { deliveries: [first = assert.fail(), second = assert.fail()], subscription: { id } } = yield* many(4, 2)
+      yield* outbox.drop(first, failed)
+      yield* outbox.confirm(second.id)
+      yield* outbox.flush
+      yield* redelivery.resend(id, [{ sequence: 1 }, { sequence: 2 }])
+      const { deliveries: [recovered = assert.fail(), resent = assert.fail()] } = yield* backlog(id)
+      assert.isFalse(yield* outbox.split(recovered, tooLarge))
+      yield* outbox.drop(resent, failed)
+      assert.isFalse(yield* outbox.split(recovered, tooLarge))
+      yield* redelivery.recover(id, { sequence: 2 }, 1)
+      yield* outbox.confirm(recovered.id)
+      const { deliveries: [again = assert.fail()] } = yield* backlog(id)
+      assert.isFalse(yield* outbox.split(again, tooLarge))
+      assert.deepStrictEqual(yield* numbered(id), [[2, "b2,b1"]])
+      assert.strictEqual((yield* backlog(id)).nextSequence, 3)
+    }))
+
+  it.effect("splits no accepted part again, because its sequence is known", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries: [first = assert.fail()], subscription: { id } } = yield* many(4)
+      assert.isTrue(yield* outbox.split(first, tooLarge))
+      const { deliveries: [, newer = assert.fail()] } = yield* backlog(id)
+      yield* outbox.confirmPart(newer.id)
+      yield* Redelivery.use((redelivery) => redelivery.resend(id, [{ sequence: 2 }]))
+      const { deliveries: [older = assert.fail(), resent = assert.fail()] } = yield* backlog(id)
+      assert.isFalse(yield* outbox.split(resent, tooLarge))
+      assert.isFalse(yield* outbox.split(older, tooLarge))
+      assert.deepStrictEqual(yield* numbered(id), [[1, "a2,a1"], [2, "a4,a3"]])
+    }))
+
   it.effect("splits a recovered delivery ahead of undelivered ones", () =>
     Effect.gen(function*() {
       const outbox = yield* Outbox

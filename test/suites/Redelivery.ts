@@ -237,10 +237,10 @@ const reading = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* outbox.flush
       yield* outbox.drop(second, failed)
       const sent = deliveries.map(({ notification, sequence }) => ({ sequence, isPart: false, notification }))
-      assert.deepStrictEqual(yield* read(id, 0), { items: sent, hasMore: false, lastSequence: 4 })
-      assert.deepStrictEqual(yield* read(id, 2), { items: sent.slice(2), hasMore: false, lastSequence: 4 })
-      assert.deepStrictEqual(yield* read(id, 4), { items: [], hasMore: false, lastSequence: 4 })
-      assert.deepStrictEqual(yield* read(id, 9), { items: [], hasMore: false, lastSequence: 4 })
+      assert.deepStrictEqual(yield* read(id, 0), { items: sent, lastSequence: 4 })
+      assert.deepStrictEqual(yield* read(id, 2), { items: sent.slice(2), lastSequence: 4 })
+      assert.deepStrictEqual(yield* read(id, 4), { items: [], lastSequence: 4 })
+      assert.deepStrictEqual(yield* read(id, 9), { items: [], lastSequence: 4 })
     }))
 
   it.effect("ends a page by count and by bytes, and shows one notification at least", () =>
@@ -251,14 +251,14 @@ const reading = (it: Vitest.MethodsNonLive<Stores>) => {
       }
       yield* confirmAll(id)
       const page = (after: number, count: number, bytes: number) =>
-        Effect.map(read(id, after, { count, bytes }), ({ hasMore, items }) => [
+        Effect.map(read(id, after, { count, bytes }), ({ items, next }) => [
           items.map(({ sequence }) => sequence),
-          hasMore
+          next
         ])
-      assert.deepStrictEqual(yield* page(0, 2, 1e6), [[1, 2], true])
-      assert.deepStrictEqual(yield* page(2, 2, 1e6), [[3, 4], false])
-      assert.deepStrictEqual(yield* page(0, 9, 2_500), [[1, 2], true])
-      assert.deepStrictEqual(yield* page(1, 9, 100), [[2], true])
+      assert.deepStrictEqual(yield* page(0, 2, 1e6), [[1, 2], 2])
+      assert.deepStrictEqual(yield* page(2, 2, 1e6), [[3, 4], undefined])
+      assert.deepStrictEqual(yield* page(0, 9, 2_500), [[1, 2], 2])
+      assert.deepStrictEqual(yield* page(1, 9, 100), [[2], 2])
     }))
 
   it.effect("keeps sequences and notifications together over replays, pauses and splits", () =>

@@ -229,9 +229,14 @@ export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>)
 
 export const layerRunner = layerSending(Senders.layer)
 
-/** The whole service between the faces and the outside, on `TestClock` and in memory, with these settings and the short retries. */
-export const layerWith = (settings: Partial<SettingsValues>) =>
+/**
+ * The whole service between the faces and the outside, on `TestClock` and in memory, with these settings and the short retries.
+ *
+ * `replaced` are services in place of the ones in memory.
+ */
+export const layerWith = <A = never>(settings: Partial<SettingsValues>, ...replaced: ReadonlyArray<Layer.Layer<A>>) =>
   layerRunner.pipe(
+    Layer.provide(Layer.mergeAll(Layer.empty, ...replaced)),
     Layer.provideMerge(layerOutside),
     Layer.provideMerge(Settings.layerValues({ retry: "short", ...settings }))
   )

@@ -25,7 +25,7 @@ interface Page {
   }>
   /** Last sequence of the subscription. Lower ones that no page has are no longer stored, or belong to a replay. */
   readonly last: number
-  /** Present when another page follows. */
+  /** Cursor of the following page, if any. A page can be empty and have one. */
   readonly next?: string
 }
 
@@ -49,11 +49,14 @@ export const retrieveMissing = (options: RetrieveOptions): (gap: Gap) => AsyncGe
   return async function*(gap) {
     if (gap.subscription === undefined) return
     let after = gap.first - 1
-    while (after < gap.last) {
+    let cursor: string | undefined
+    // each page passes one number at least
+    for (let pages = gap.last - after; pages > 0 && after < gap.last; pages--) {
       const limit = Math.min(gap.last - after, maxPageSize)
+      const begin = cursor === undefined ? `after=${after}` : `cursor=${encodeURIComponent(cursor)}`
       const page = await readPage(
         options,
-        `${base}/api/notifications?subscription=${gap.subscription}&after=${after}&limit=${limit}`
+        `${base}/api/notifications?subscription=${gap.subscription}&${begin}&limit=${limit}`
       )
       if (page.last < gap.last) throw wrongService(gap, page.last)
       for (const { base64, body, contentType, id, sequence } of page.notifications) {
@@ -69,7 +72,8 @@ export const retrieveMissing = (options: RetrieveOptions): (gap: Gap) => AsyncGe
           headers: new Headers({ "content-type": contentType })
         })
       }
-      if (page.next === undefined || page.notifications.length === 0) return
+      if (page.next === undefined) return
+      cursor = page.notifications.length === 0 ? page.next : undefined
     }
   }
 }
@@ -122,6 +126,7 @@ const parseJson = (text: string): unknown => {
 const isPage = (value: unknown): value is Page =>
   typeof value === "object" && value !== null && "notifications" in value && Array.isArray(value.notifications) &&
   "last" in value && Number.isSafeInteger(value.last) &&
+  (!("next" in value) || typeof value.next === "string") &&
   value.notifications.every((one: unknown) =>
     typeof one === "object" && one !== null && "sequence" in one && Number.isSafeInteger(one.sequence) &&
     "id" in one && typeof one.id === "string" && "contentType" in one && typeof one.contentType === "string"

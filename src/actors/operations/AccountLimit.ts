@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { Clock, Effect } from "effect"
 import type { Caller } from "#domain/Account.ts"
 import { type RateLimit, RateLimiter } from "#domain/limits/RateLimiter.ts"
@@ -20,7 +21,7 @@ export const makeAccountLimit = (what: string, { burst, perMinute }: RateLimit) 
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000)
       return yield* refuseThrottled(
-        `For your account, at most ${burst} ${what} at once, and ${perMinute} a minute; try again in ${seconds} seconds.`,
+        `For your account, at most ${burst} ${what} at once, and ${perMinute} a minute; try again in ${countOf(seconds, "second")}.`,
         seconds
       )
     }

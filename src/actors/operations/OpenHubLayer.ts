@@ -28,6 +28,7 @@ import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
 import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
 import { refuseStrangersEvents } from "./ParseTopic.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
+import { makeRecordDenied } from "./RecordDenial.ts"
 import { makeSubscriptionLimits } from "./SubscriptionLimits.ts"
 
 /**
@@ -92,6 +93,7 @@ const makeEnqueue = Effect.gen(function*() {
   const verification = yield* IntentVerification
   const { hubQuestionsPerMinute } = yield* Settings
   const awaitFirstDocument = yield* makeAwaitFirstDocument
+  const recordDenied = yield* makeRecordDenied
   const withSyncSlot = makeSyncSlots()
   return Effect.fnUntraced(
     function*(
@@ -109,7 +111,8 @@ const makeEnqueue = Effect.gen(function*() {
           Effect.gen(function*() {
             const wait = yield* refuseStoreErrors(queue.reserve(quota, hubQuestionsPerMinute))
             if (wait > 0) return yield* refuseBusySite(host, wait / 1000)
-            yield* verification.verify(queued)
+            const verified = verification.verify(queued)
+            yield* queued.mode === "subscribe" ? recordDenied(queued.subscription, verified) : verified
             yield* awaitFirstDocument(queued)
           })
         )

@@ -23,7 +23,7 @@ export const makeReadNotifications = Effect.gen(function*() {
   return Effect.fn("Recovery.readNotifications")(
     function*({ after, caller, limit, ...name }: ReadNotificationsRequest) {
       const subscription = yield* findSubscription(caller, name)
-      const { hasMore, items, lastSequence } = yield* refuseStoreErrors(
+      const { items, lastSequence, next } = yield* refuseStoreErrors(
         redelivery.readAfter(subscription.id, after, { count: limit, bytes: maxPageBytes })
       )
       return {
@@ -39,7 +39,7 @@ export const makeReadNotifications = Effect.gen(function*() {
           createdAt: notification.createdAt,
           ...render(notification, subscription, settings)
         })),
-        hasMore,
+        ...(next !== undefined && { next }),
         lastSequence
       } satisfies NotificationPage
     },

@@ -33,8 +33,8 @@ export interface NotificationPage {
   readonly notifications: ReadonlyArray<
     Rendered & { readonly sequence: number; readonly id: string; readonly createdAt: number }
   >
-  /** True when more notifications follow. */
-  readonly hasMore: boolean
+  /** Sequence behind which more notifications follow; absent on the last page. */
+  readonly next?: number
   /** The last sequence of the subscription; 0 before its first notification. */
   readonly lastSequence: number
 }

@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { Effect, Option, Schedule } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { type ReplayContent, type ReplayLimits, type ReplayProgress, Replays } from "#domain/ports/Replays.ts"
@@ -131,7 +132,7 @@ const refuseTooMany = ({ endpoint }: Subscription) =>
 const refuseTooManyBytes = (waiting: number) =>
   refuse(
     new Throttled({
-      message: `${waiting} bytes of replayed documents wait for your callbacks already, of ${limits.bytes} at most. ` +
+      message: `${countOf(waiting, "byte")} of replayed documents wait for your callbacks already, of ${limits.bytes} at most. ` +
         "Try again when they are taken; what a callback does not take goes within an hour.",
       retryAfter: 60
     })

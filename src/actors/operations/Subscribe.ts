@@ -16,6 +16,7 @@ import { makeFeedDiscovery } from "./FeedDiscovery.ts"
 import type { SubscribeOutcome, SubscribeRequest } from "./Hub.ts"
 import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
 import { makeParseTopic } from "./ParseTopic.ts"
+import { makeRecordDenied } from "./RecordDenial.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
 import { makeRepresentations } from "./Representations.ts"
 import { makeBackground, makeSubscriptionWriter } from "./SubscriptionWriter.ts"
@@ -30,6 +31,7 @@ export const makeSubscribe = Effect.gen(function*() {
   const parse = yield* makeParse
   const discovery = yield* makeFeedDiscovery
   const verification = yield* makeApiVerification
+  const recordDenied = yield* makeRecordDenied
   const refresh = yield* makeRefreshBeforeSubscribe
   const writer = yield* makeSubscriptionWriter(yield* makeBackground)
   const { readSubscribed } = yield* makeRepresentations
@@ -43,7 +45,7 @@ export const makeSubscribe = Effect.gen(function*() {
     ): Effect.fn.Return<SubscribeOutcome, Refusal> {
       const requested = requestedVerification(request, wanted)
       if (requested === "async") return { outcome: yield* verification.subscribeLater(request, wanted) }
-      if (requested === "sync") yield* verification.now(request, wanted.endpoint, "subscribe")
+      if (requested === "sync") yield* recordDenied(wanted, verification.now(request, wanted.endpoint, "subscribe"))
       yield* refresh(wanted)
       const { created, resource, subscription } = yield* writer.save(wanted)
       const discovers = mayDiscover && discovery.isWorthWaiting(request, wanted)

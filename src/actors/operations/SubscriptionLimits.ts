@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { Effect } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -36,7 +37,7 @@ export const makeSubscriptionLimits = Effect.gen(function*() {
 const refuse = (place: string, count: number) =>
   Effect.fail(
     refuseThrottled(
-      `The callbacks ${place} have ${count} subscriptions; no more are accepted on this hub. Unsubscribe some.`,
+      `The callbacks ${place} have ${countOf(count, "subscription")}; no more are accepted on this hub. Unsubscribe some.`,
       retryAfter
     )
   )

@@ -1,8 +1,8 @@
 import { Effect, Queue } from "effect"
-import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type ClaimedVerification, type VerificationLane, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import type { IntentVerification } from "./IntentVerification.ts"
+import { makeRecordDenial } from "./RecordDenial.ts"
 
 /** Concurrent verifications by lane. A hanging callback takes one of them for 10 s, and so slows its own lane only. */
 const maxConcurrent: { readonly [lane in VerificationLane]: number } = { new: 128, confirmed: 64, api: 64 }
@@ -65,7 +65,7 @@ const makeProcess = Effect.fnUntraced(function*(
   wake: Effect.Effect<void>
 ) {
   const queue = yield* VerificationQueue
-  const log = yield* DeliveryLog
+  const recordDenial = yield* makeRecordDenial
 
   /** While the database is unavailable, the row is neither settled nor denied. Its claim expires, and it is verified again. */
   return Effect.fnUntraced(
@@ -77,15 +77,12 @@ const makeProcess = Effect.fnUntraced(function*(
       )
       if (refusal?.reason._tag === "Unavailable") return
       if (refusal !== undefined) {
-        const { accountId, endpoint, host, topic } = subscription
+        const { host, topic } = subscription
         // hosts only: URLs of callbacks and topics may hold credentials
         yield* Effect.logInfo("A callback did not confirm its subscription.").pipe(
           Effect.annotateLogs({ mode, callbackHost: host, topicHost: topic.host })
         )
-        if (mode === "subscribe") {
-          const denied = { accountId, topic: topic.given, endpoint, host, code: 0, message: refusal.message }
-          yield* log.recordEnd({ outcome: "denied", reason: "refused-intent", ...denied })
-        }
+        if (mode === "subscribe") yield* recordDenial(subscription, refusal)
       }
       yield* refusal !== undefined && mode === "subscribe" && subscription.face === "hub"
         ? queue.deny(claimed, refusal.message)

@@ -1,16 +1,17 @@
 import { Effect } from "effect"
 import type { Self } from "#actors/runtime/Actor.ts"
-import { countPoll } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import type { LoggedEvent } from "#domain/Event.ts"
 import { accountOfEvents } from "#domain/EventsTopic.ts"
+import type { PollResult } from "#domain/poll/PollStep.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { describeFetch } from "#domain/poll/Status.ts"
 import { maxEvents } from "#domain/ports/EventLog.ts"
+import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { eventEntry, eventsHeader } from "#domain/render/EventEntry.ts"
 import type { Message, PartitionContext, State } from "./Resource.ts"
 import { completeWaiting } from "./ResourceMailbox.ts"
-import { type PollServices, writeSchedule } from "./ResourcePoll.ts"
+import { applyResult, type PollServices } from "./ResourcePoll.ts"
 
 /** Time between two looks at the log, in seconds. New events cause a look at once; this one finds the events of a lost wake-up. */
 const periodSeconds = 300
@@ -48,11 +49,12 @@ export const pollEvents = Effect.fnUntraced(
 
 const readEvents = Effect.fnUntraced(
   function*(services: PollServices, state: State, now: number, context: PartitionContext) {
-    const { events } = services
+    const { events, eventsUrl } = services
     const trigger = state.pingedAt === undefined ? "ring" : "ping"
     state.pingedAt = undefined
     const account = accountOfEvents(state.resource.url)
     const isFirst = state.resource.signature === undefined
+    const isSilent = isFirst || state.isRebasing
     while (true) {
       const after = Number(state.resource.etag ?? "0")
       const found = yield* whenAvailable(
@@ -67,45 +69,34 @@ const readEvents = Effect.fnUntraced(
         lastFetch: now,
         nextFetch: now + periodSeconds * 1000
       }
-      if (found.length === 0 && !isFirst) {
-        state.isRebasing = false
-        state.resource = next
-        yield* countPoll("unchanged")
-        return yield* writeSchedule(services, next)
-      }
-      yield* record(services, state, { ...next, http, lastParse: now }, found, context)
+      const result: PollResult = found.length === 0 && !isFirst
+        ? { _tag: "Unchanged", state: next }
+        : { _tag: "Changed", change: changeOf({ ...next, http, lastParse: now }, found, eventsUrl, isSilent) }
+      yield* applyResult(services, state, result, context)
       if (isFirst || found.length < maxEntries) return
     }
   }
 )
 
-/** Stores events as entries. Events of the first look, and of a time without subscribers, are no news. */
-const record = Effect.fnUntraced(function*(
-  services: PollServices,
-  state: State,
+/** Events as entries. Events of the first look, and of a time without subscribers, are silent. */
+const changeOf = (
   next: ResourceState,
   found: ReadonlyArray<LoggedEvent>,
-  context: PartitionContext
-) {
-  const url = services.eventsUrl
+  url: string,
+  isSilent: boolean
+): PollWrite => {
   const entries = found.map((event) => eventEntry(event, url))
-  const isNews = state.resource.signature !== undefined && !state.isRebasing
   const last = found.at(-1)
-  const change = {
+  return {
     state: {
       ...next,
-      kind: "feed" as const,
+      kind: "feed",
       signature: readSignature,
       header: { ...eventsHeader(url), ...(last !== undefined && { updated: last.at }) },
       etag: last === undefined ? next.etag ?? "0" : String(last.id)
     },
     entries,
     updated: [],
-    announce: isNews ? { _tag: "Entries" as const, ids: entries.map(({ id }) => id).toReversed() } : undefined
+    announce: isSilent ? undefined : { _tag: "Entries", ids: entries.map(({ id }) => id).toReversed() }
   }
-  const deliveries = yield* whenAvailable(Effect.andThen(context.awaitLease, services.store.record(change)))
-  state.resource = change.state
-  if (isNews) yield* services.notifyListeners(state.resource.id)
-  yield* Effect.forEach(deliveries, context.deliver, { discard: true })
-  yield* countPoll("changed")
-})
+}

@@ -76,8 +76,11 @@ export const check = (
 }
 
 const problemOf = ([name, value]: OwnHeader, headerPrefix: string): string | undefined => {
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
-    return `hub.header[NAME] needs the name of an HTTP header, of letters, digits and hyphens; received ${quote(name)}.`
+  // no dot: the parameters `hub.header[a][b]` and `hub.header[a.b]` have one name
+  if (!/^[\w-]+$/.test(name)) {
+    return `hub.header[NAME] needs a name of letters, digits, hyphens and underscores, without further brackets; received ${
+      quote(name)
+    }.`
   }
   if (isRefused(name, headerPrefix)) {
     return `hub.header[${name}] cannot be set: the header belongs to HTTP, to a proxy or to Windhover; choose another name.`

@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { Result } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 
@@ -38,7 +39,7 @@ export const check = (secret: string, parameter = "hub.secret"): Result.Result<s
   return key.length < minKeyBytes || key.length > maxKeyBytes
     ? Result.fail(badParameter(
       parameter,
-      `${parameter} is a ${prefix} secret of ${key.length} bytes; ${minKeyBytes} to ${maxKeyBytes} bytes in Base64 are accepted.`
+      `${parameter} is a ${prefix} secret of ${countOf(key.length, "byte")}; ${minKeyBytes} to ${maxKeyBytes} bytes in Base64 are accepted.`
     ))
     : Result.succeed(secret)
 }

@@ -70,8 +70,8 @@ export interface SequencedNotification {
 export interface SequencedPage {
   /** In order of sequence. */
   readonly items: ReadonlyArray<SequencedNotification>
-  /** True when more stored notifications follow the last item. */
-  readonly hasMore: boolean
+  /** Sequence behind which more stored notifications follow. A page may be short, even empty: retention deletes meanwhile. */
+  readonly next?: number
   /** The last sequence of the subscription; 0 before its first notification. */
   readonly lastSequence: number
 }

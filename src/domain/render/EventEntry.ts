@@ -1,3 +1,4 @@
+import { countOf } from "#domain/Count.ts"
 import { encodeEvent, type Event, eventVersion, type LoggedEvent } from "#domain/Event.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
@@ -61,7 +62,7 @@ const describeEvent = (event: Event): EventDescription => {
       return { title: "The database has no room.", cause: event.message }
     case "events.omitted":
       return {
-        title: `${event.count} more events of the type ${event.omittedType} within a minute were left out.`
+        title: `Left out within a minute: ${countOf(event.count, "more event", "more events")} of the type ${event.omittedType}.`
       }
   }
 }

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { parseRfc3339, rfc3339Pattern } from "#domain/Rfc3339.ts"
 import { maxCallbackLength } from "#domain/Subscription.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
 import { maxCursorLength } from "./Cursor.ts"
@@ -66,11 +67,9 @@ export const subscriptionName = {
   callback: optional(text(maxCallbackLength, "Callback of the subscription, with `topic`.", "a URL"))
 }
 
-const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
-
 const timeText = Schema.String.check(
-  Schema.isPattern(timePattern),
-  Schema.makeFilter((text) => !Number.isNaN(Date.parse(text)))
+  Schema.isPattern(rfc3339Pattern),
+  Schema.makeFilter((text) => parseRfc3339(text) !== undefined)
 )
 
 /** A moment. */

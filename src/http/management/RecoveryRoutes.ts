@@ -127,15 +127,24 @@ const resend = makeRoute({
     resent: Schema.Array(Schema.Int).annotate({ description: "Sequences that wait to be sent." }),
     missing: Schema.Array(Schema.Union([Schema.Int, Schema.String])).annotate({
       description: "Sequences and ids that the subscription did not get, or that are no longer stored."
-    })
+    }),
+    note: Field.optional(Schema.String.annotate({ description: "The reasons for missing ones." }))
   }),
   run: Effect.fnUntraced(function*(input, { caller }) {
     const { missing, sequences, subscription } = yield* Recovery.use((recovery) =>
       recovery.resend({ caller, ...input })
     )
-    return { subscription: subscription.id, resent: sequences, missing }
+    return {
+      subscription: subscription.id,
+      resent: sequences,
+      missing,
+      ...(missing.length > 0 && { note: missingNote })
+    }
   })
 })
+
+const missingNote = "The subscription did not get the missing notifications, or they are no longer stored. " +
+  "A delivered replay is not stored: hub.mode=replay sends the newest entries once more."
 
 const notificationsCursor = makeCursor("notifications", Field.integer(0, Number.MAX_SAFE_INTEGER, ""))
 
@@ -173,7 +182,6 @@ const notifications = makeRoute({
     const page = yield* Recovery.use((recovery) =>
       recovery.readNotifications({ caller, ...name, limit, after: position ?? after ?? 0 })
     )
-    const last = page.notifications.at(-1)
     return {
       subscription: page.subscription.id,
       notifications: page.notifications.map(({ body, contentType, createdAt, id, sequence }) => ({
@@ -186,7 +194,7 @@ const notifications = makeRoute({
           : { base64: Buffer.from(body).toString("base64") })
       })),
       last: page.lastSequence,
-      ...(page.hasMore && last !== undefined && { next: notificationsCursor.format(last.sequence) })
+      ...(page.next !== undefined && { next: notificationsCursor.format(page.next) })
     }
   })
 })

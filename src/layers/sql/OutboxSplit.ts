@@ -52,14 +52,16 @@ const deliveriesWhere = (condition: string) =>
 
 /**
  * Selects nothing when the delivery has moved already, because the answer to an earlier call was lost. Selects nothing either when the outbox
- * lacks a later sequence: a recovered or resent delivery waits ahead of delivered ones.
+ * lacks a later sequence, or when the callback accepted this or a later one before: a sequence may not name another notification.
  */
 const takeNumberSql = `
   update subscriptions u set next_sequence = next_sequence + 1
   where id = $1::int8 and exists (
     select from deliveries d join notifications n on n.id = d.notification_id
     where d.id = $2::int8 and d.sequence = $3::int8 and d.state = 0 and cardinality(coalesce(d.entry_seqs, n.entry_seqs)) > 1
-  ) and next_sequence - 1 - $3::int8 = (select count(*) from deliveries where ${deliveriesWhere("sequence > $3::int8")})
+  ) and next_sequence - $3::int8 = (select count(*) from deliveries where ${
+  deliveriesWhere("sequence >= $3::int8 and not resent")
+})
   returning ${sequenceRunSelect}`
 
 const unsplitSql = "select from deliveries where id = $1::int8 and sequence = $2::int8 and state = 0"

@@ -68,14 +68,14 @@ const writeSql = `
   ),
   again as (
     update deliveries d set state = 0, attempt = 0, requested_wait = null, due_at = ${instant("$5::float8")},
-      created_at = case d.state when 0 then d.created_at else ${instant("$5::float8")} end
+      created_at = case d.state when 0 then d.created_at else ${instant("$5::float8")} end, resent = d.resent or d.state = 2
     from wanted w where d.id = w.delivery
   ),
   new as (
-    insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at)
+    insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at, resent)
     select w.notification_id, u.id, w.sequence, r.partition, a.credits, ${instant("$5::float8")}, ${
   instant("$5::float8")
-}
+}, true
     from wanted w, subscriptions u join resources r on r.id = u.resource_id join accounts a on a.id = u.account_id
     where u.id = $1::int8 and w.delivery is null order by w.sequence
   )

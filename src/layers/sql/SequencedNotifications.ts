@@ -108,14 +108,15 @@ export const readAfter = (sql: SqlClient.SqlClient) =>
     { bytes, count }: { readonly count: number; readonly bytes: number }
   ) {
     const numbering = yield* run(selectNumbering(sql, subscriptionId))
-    if (numbering === undefined) return { items: [], hasMore: false, lastSequence: 0 }
+    if (numbering === undefined) return { items: [], lastSequence: 0 }
     const lastSequence = numbering.nextSequence - 1
     const rows = yield* run(
       selectSequences(sql, subscriptionId, numbering, [{ first: after + 1, last: lastSequence }], count + 1)
     )
     const first = rows.slice(0, countFitting(rows.map((row) => row.bytes), { bytes, count }))
     const items = yield* readContents(sql, first)
-    return { items, hasMore: rows.length > first.length, lastSequence } satisfies SequencedPage
+    const next = rows.length > first.length ? first.at(-1)?.sequence : undefined
+    return { items, lastSequence, ...(next !== undefined && { next }) } satisfies SequencedPage
   })
 
 const readContents = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, rows: ReadonlyArray<StoredSequence>) {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
 import { Hub } from "#actors/operations/Hub.ts"
@@ -8,7 +8,10 @@ import { Secrets } from "#actors/operations/Secrets.ts"
 import { type Account, type Caller, rights, tokenRights } from "#domain/Account.ts"
 import type { Event } from "#domain/Event.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { DiskRoom } from "#domain/ports/DiskRoom.ts"
 import { EventLog } from "#domain/ports/EventLog.ts"
+import { StoreError, WriteFailure } from "#domain/ports/StoreError.ts"
+import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import { matchAll } from "#domain/Search.ts"
 import { feed, hook, lines, started, subscribe, unsubscribe } from "#test/support/HubCalls.ts"
 import { caller, documentOf, layerWith, SimulatedWeb, statusOnly } from "#test/support/SimulatedWeb.ts"
@@ -255,4 +258,103 @@ describe("the topic of events", () => {
       ])
       assert.isTrue(Option.isSome(yield* (yield* AccountStore).load(1)))
     }).pipe(Effect.provide(layer)))
+
+  it.effect("misses no event that comes at once after the return of a subscriber", () =>
+    Effect.gen(function*() {
+      yield* started
+      yield* subscribe("watch", { topic: events, format: "json" })
+      yield* TestClock.adjust("1 second")
+      yield* unsubscribe("watch", events)
+      yield* publish(endedOf(1, "https://away.example/"))
+      yield* TestClock.adjust("1 minute")
+      yield* subscribe("again", { topic: events, format: "json" })
+      yield* TestClock.adjust("1 second")
+      yield* publish(endedOf(1, "https://back.example/"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* typesAt("again"), [["subscription.ended"]])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("tells the account and the operator that a lease has ended", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      web.publish(feed, ["first"])
+      const operator = yield* newCaller("op", true)
+      for (const who of [caller, operator]) {
+        yield* subscribe(who.account.login, { topic: events, format: "json", caller: who })
+      }
+      yield* subscribe("tail", { callback: "http://hub.example/dev/null?lease=60" })
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual((yield* typesAt("ann")).flat(), [])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual((yield* typesAt("ann")).flat(), ["subscription.ended"])
+      for (const who of [caller, operator]) {
+        assert.deepStrictEqual(yield* titles(who), [sentence("http://hub.example/dev/null?lease=60")])
+      }
+      const { entries: [entry] } = yield* Hub.use((hub) => hub.retrieve({ caller, topic: events, count: 1 }))
+      assert.deepInclude(entry?.event?.data, {
+        reason: "lease",
+        message: "The lease has expired, and the subscriber has not renewed it."
+      })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("tells an operator that the disk is below its reserve, and that the database does not write", () => {
+    let hasRoom = true
+    const writeFailure: typeof WriteFailure["Service"] = { reason: undefined }
+    let write: Effect.Effect<void, StoreError> = Effect.void
+    const full = layerWith({ baseUrl: "http://hub.example" }, Layer.mergeAll(
+      Layer.succeed(DiskRoom, { forStrangers: () => hasRoom }),
+      Layer.succeed(WriteFailure, writeFailure),
+      Layer.succeed(WriteProbe, { attempt: Effect.suspend(() => write) })
+    ))
+    return Effect.gen(function*() {
+      yield* started
+      const operator = yield* newCaller("op", true)
+      for (const who of [caller, operator]) {
+        yield* subscribe(who.account.login, { topic: events, format: "json", caller: who })
+      }
+      yield* TestClock.adjust("10 seconds")
+      hasRoom = false
+      yield* TestClock.adjust("1 minute")
+      writeFailure.reason = "full" // a query may have been too large: the probe writes
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* typesAt("op"), [["database.full"]])
+      write = new StoreError({ reason: { _tag: "Unavailable", message: "No space left on device." } })
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* typesAt("op"), [["database.full"], ["database.full"]])
+      assert.deepStrictEqual(yield* typesAt("ann"), [])
+      const { entries } = yield* Hub.use((hub) => hub.retrieve({ caller: operator, topic: events, count: 9 }))
+      assert.deepStrictEqual(entries.map(({ event }) => event?.data["reason"]), ["full", "reserve"])
+    }).pipe(Effect.provide(full))
+  })
+
+  it.effect("tells an operator that a publisher's hub has missed pushes", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      const lost = "http://lost-hub.example/"
+      const pages = Array.from({ length: 3 }, (_, i) => `http://site${i}.example/feed`)
+      const serve = (topic: string, ids: ReadonlyArray<string>) =>
+        web.serve(topic, () =>
+          Effect.succeed({ ...documentOf(ids), headers: { link: `<${lost}>; rel=hub, <${topic}>; rel=self` } }))
+      const operator = yield* newCaller("op", true)
+      yield* subscribe("op", { topic: events, format: "json", caller: operator })
+      const hub = yield* Hub
+      for (const [i, topic] of pages.entries()) {
+        serve(topic, ["a"])
+        yield* subscribe("good", { topic })
+        yield* TestClock.adjust("2 seconds")
+        const callback = `callback-${i + 1}`
+        yield* hub.confirmIntent(callback, { mode: "subscribe", topic, leaseSeconds: 864_000 })
+        yield* TestClock.adjust("1 second")
+        const receiver = (yield* hub.findReceiver(callback)) ?? assert.fail()
+        yield* hub.acceptPush(receiver, { contentType: "application/json", body: documentOf(["b", "a"]).body })
+      }
+      yield* TestClock.adjust("1 minute")
+      for (const topic of pages) serve(topic, ["c", "b", "a"]) // the hub says nothing
+      yield* TestClock.adjust("40 minutes")
+      assert.deepStrictEqual((yield* typesAt("op")).flat(), ["hub.lost"])
+      const { entries: [entry] } = yield* hub.retrieve({ caller: operator, topic: events, count: 1 })
+      assert.strictEqual(entry?.event?.data["hub"], lost)
+    }).pipe(Effect.provide(
+      layerWith({ upstreamHubs: true, baseUrl: "http://hub.example", minPeriodSeconds: 15, maxPeriodSeconds: 60 })
+    )))
 })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { FetchError } from "#domain/ports/Fetcher.ts"
 import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
 import type { Refusal } from "#domain/Refusal.ts"
@@ -81,6 +82,11 @@ describe("Hub.subscribe", () => {
       const reason = yield* refusalOf(subscribe("bad", { verify: "sync" }))
       assert.deepStrictEqual([reason._tag, reason.message], ["NotVerified", "Your callback didn't echo the challenge."])
       assert.deepStrictEqual((yield* listed).map(({ endpoint }) => endpoint), [hook("good")])
+      const { items } = yield* DeliveryLog.use((log) => log.list({ accountId: caller.account.id, limit: 10 }))
+      assert.deepStrictEqual(
+        items.map(({ endpoint, message, outcome, reason, topic }) => [outcome, reason, endpoint, topic, message]),
+        [["denied", "refused-intent", hook("bad"), feed, "Your callback didn't echo the challenge."]]
+      )
     }).pipe(Effect.provide(layer)))
 
   it.effect("with async answers at once, and is pending until the callback consents", () =>

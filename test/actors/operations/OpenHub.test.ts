@@ -302,6 +302,9 @@ describe("the hub face, subscribing", () => {
       assert.deepStrictEqual([reason._tag, reason.message], ["NotVerified", "Your callback didn't echo the challenge."])
       assert.deepStrictEqual(lines(web, "deny"), [])
       assert.deepStrictEqual([(yield* known("good"))?.state, yield* known("bad")], ["active", undefined])
+      assert.strictEqual((yield* refusalOf(unsubscribe("good", "sync")))._tag, "NotVerified")
+      const log = yield* DeliveryLog.use(({ list }) => list({ accountId: anonymous.account.id, limit: 10 }))
+      assert.deepStrictEqual(log.items.map(({ endpoint, outcome }) => [outcome, endpoint]), [["denied", hook("bad")]])
     }).pipe(Effect.provide(layer)))
 
   it.effect("grants a lease of a day to ninety", () =>

@@ -161,9 +161,9 @@ describe("Recovery", () => {
           notifications: page.notifications.map(({ createdAt: _, ...notification }) => notification)
         }))
       const all = yield* read(0, 100)
-      assert.deepStrictEqual([all.notifications, all.hasMore, all.lastSequence], [sent, false, 3])
+      assert.deepStrictEqual([all.notifications, all.next, all.lastSequence], [sent, undefined, 3])
       const page = yield* read(1, 1)
-      assert.deepStrictEqual([page.notifications, page.hasMore], [sent.slice(1, 2), true])
+      assert.deepStrictEqual([page.notifications, page.next], [sent.slice(1, 2), 2])
       const other = { ...caller, account: { ...caller.account, id: 2 } }
       const { reason } = yield* Effect.flip(
         recovery.readNotifications({ caller: other, subscription: all.subscription.id, after: 0, limit: 1 })

@@ -1,7 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect, Option, Schedule } from "effect"
 import { Hub } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { installed } from "#test/support/Prosody.ts"
 import type { XmppClient } from "#test/support/XmppClient.ts"
 import * as XmppWorld from "#test/support/XmppWorld.ts"
@@ -105,6 +106,45 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
           event,
           `<item xmlns='${PUBSUB}'><content xmlns='http://www.w3.org/2005/Atom'>{"id":"b","title":"Title of b","content":"Text of b"}</content></item>`
         )
+      }))
+
+    it.effect("notifies of the events of the account, in Atom and in JSON", () =>
+      Effect.gen(function*() {
+        yield* makeWorld
+        const [ann, bob] = [yield* client("ann"), yield* client("bob")]
+        const node = "http://localhost:8080/events"
+        assert.include(
+          said(yield* subscribe(ann, [node])),
+          `<subscription jid='${ann.jid}' node='${node}' subscription='subscribed'><status xmlns='${ext}' feed='${node}'>`
+        )
+        yield* subscribe(bob, [node], " sf:format='json'")
+        const accounts = yield* AccountStore
+        const { publish } = yield* EventLog
+        for (const login of ["ann", "bob"]) {
+          const { id } = Option.getOrThrow(yield* accounts.find(login))
+          const topic = `http://feeds.example/${login}?a&b`
+          const fields = { accountId: id, subscriptionId: 7, topic, endpoint: "http://hooks.example/" }
+          yield* publish({ type: "subscription.ended", ...fields, reason: "gone", message: "It answered 410." })
+        }
+        const eventOf = Effect.fnUntraced(function*(client: XmppClient) {
+          const messages = () => client.stanzas.filter(({ name }) => name === "message")
+          yield* client.until(() => messages().length > 0)
+          const [message = assert.fail(), ...more] = messages()
+          assert.deepStrictEqual(more, [])
+          return plain(message, "jabber:client")
+        })
+        const atom = yield* eventOf(ann)
+        assert.include(atom, `<status xmlns='${ext}' feed='${node}'>`)
+        assert.include(atom, "<title>The subscription has ended: http://hooks.example/ for http://feeds.example/ann?a&b.</title>")
+        assert.include(atom, "<category term='subscription.ended'/>")
+        assert.match(atom, new RegExp(`<event xmlns='${ext}' type='subscription.ended' version='1'>\\{"version":1,"id":`))
+        assert.include(atom, `"topic":"http://feeds.example/ann?a&b","endpoint":"http://hooks.example/"`)
+        const json = /<content[^>]*>(\{.*\})<\/content>/.exec(yield* eventOf(bob))?.[1] ?? "{}"
+        assert.deepInclude(JSON.parse(json).event, { version: 1, type: "subscription.ended" })
+        assert.include(JSON.parse(json).event.data, { topic: "http://feeds.example/bob?a&b", reason: "gone" })
+        assert.include(said(yield* retrieve(ann, node)), "ann?a&b")
+        assert.notInclude(said(yield* retrieve(ann, node)), "bob?a&b")
+        assert.strictEqual(said(yield* unsubscribe(ann, node)), "result ")
       }))
 
     it.effect("notifies of an error once, by its status alone", () =>

@@ -15,10 +15,10 @@ const numbered = (count: number, value = "v") =>
 describe("OwnHeaders", () => {
   it("accepts legal headers without the space around their values, and leaves out empty ones", () => {
     assert.deepStrictEqual(
-      outcome(["Authorization", " Bearer a\tb \t"], ["x.y!#$%&'*+^_`|~", "~ !"], ["X-Gone", " "]),
+      outcome(["Authorization", " Bearer a\tb \t"], ["x_Y-9", "~ !"], ["X-Gone", " "]),
       [
         ["Authorization", "Bearer a\tb"],
-        ["x.y!#$%&'*+^_`|~", "~ !"]
+        ["x_Y-9", "~ !"]
       ]
     )
     assert.deepStrictEqual(outcome(["Authorization", ""]), [])
@@ -62,8 +62,13 @@ describe("OwnHeaders", () => {
     )
   })
 
-  it.each(["", "a b", "a:", "a\r\nB", "ä", "a\0", "(x)", "a/b", "a@b"])("refuses the name %j", (name) => {
-    assert.match(String(outcome([name, "secret value"])), /^hub\.header\[NAME\] needs the name of an HTTP header/)
+  it.each(["", "a b", "a:", "a\r\nB", "ä", "a\0", "(x)", "a/b", "a@b", "a.b"])("refuses the name %j", (name) => {
+    assert.strictEqual(
+      outcome([name, "secret value"]),
+      `hub.header[NAME] needs a name of letters, digits, hyphens and underscores, without further brackets; received ${
+        JSON.stringify(name)
+      }.`
+    )
   })
 
   it.each(["\r", "\n", "\r\nX-Evil: 1", "\0", "a\n"])("refuses the line break or NUL in %j", (value) => {

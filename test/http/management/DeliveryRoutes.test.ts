@@ -117,6 +117,10 @@ describe("delivery routes", () => {
         422,
         `from has to be a time such as 2026-01-31T09:30:00Z; received "yesterday".`
       ])
+      assert.deepStrictEqual(yield* messageOf({ to: "2026-02-30T00:00:00Z" }), [
+        422,
+        `to has to be a time such as 2026-01-31T09:30:00Z; received "2026-02-30T00:00:00Z".`
+      ])
       assert.match(String((yield* messageOf({ outcome: "lost" }))[1]), /^outcome has to be "delivered" or "failed" or/)
       assert.match(String((yield* messageOf({ reason: "x" }))[1]), /^reason has to be "refused-address" or "dns"/)
     }))

@@ -105,7 +105,12 @@ describe("RecoveryRoutes", () => {
       yield* api("POST", "/api/recover", { subscription: 7, since: "1970-01-01T01:00:00+01:00" })
       yield* api("POST", "/api/recover", { subscription: 7 })
       assert.deepStrictEqual(since, [{ sequence: 41 }, { recordedAt: 0 }, undefined])
-      assert.strictEqual((yield* api("POST", "/api/recover", { since: "1970-13-01T00:00:00Z" })).status, 422)
+      for (const since of ["1970-13-01T00:00:00Z", "2026-02-30T00:00:00Z"]) {
+        assert.strictEqual(
+          (yield* api("POST", "/api/recover", { since })).json.error.message,
+          `since has to be a sequence from 1 on, or a time such as 2026-01-31T09:30:00Z; received "${since}".`
+        )
+      }
       assert.strictEqual((yield* api("POST", "/api/recover", { subscription: 7 }, "list")).status, 403)
     }))
 
@@ -116,8 +121,28 @@ describe("RecoveryRoutes", () => {
       })
       const answer = yield* api("POST", "/api/resend", { sequences: [1, 2], ids: ["1203-7"] })
       assertDescribed("/api/resend", answer)
-      assert.deepStrictEqual(answer.json, { subscription: 7, resent: [1, 2], missing: ["1203-7"] })
+      const { note, ...resent } = answer.json
+      assert.deepStrictEqual(resent, { subscription: 7, resent: [1, 2], missing: ["1203-7"] })
+      assert.match(note, /delivered replay is not stored: hub\.mode=replay/)
+      assert.notProperty((yield* api("POST", "/api/resend", { sequences: [1] })).json, "note")
       assert.strictEqual((yield* api("POST", "/api/resend", { sequences: [1] }, "list")).status, 403)
+    }))
+
+  it.effect("names the next page of a page that retention has emptied", () =>
+    Effect.gen(function*() {
+      const positions: Array<number> = []
+      const api = yield* makeRecoveryApi({
+        readNotifications: ({ after }) =>
+          Effect.sync(() => {
+            positions.push(after)
+            return { subscription, notifications: [], lastSequence: 9, ...(after < 8 && { next: 8 }) }
+          })
+      })
+      const { json } = yield* api("GET", "/api/notifications", { subscription: 7 })
+      assert.deepStrictEqual(json.notifications, [])
+      const last = yield* api("GET", "/api/notifications", { subscription: 7, cursor: json.next })
+      assert.notProperty(last.json, "next")
+      assert.deepStrictEqual(positions, [0, 8])
     }))
 
   it.effect("shows the bodies of notifications with their bytes, and never the secret", () =>
@@ -137,7 +162,7 @@ describe("RecoveryRoutes", () => {
                 contentType: "text/plain",
                 body
               })),
-              hasMore: requests.length === 1,
+              ...(requests.length === 1 && { next: 4 }),
               lastSequence: 9
             }
           })

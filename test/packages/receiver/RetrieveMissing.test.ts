@@ -85,10 +85,23 @@ describe("retrieveMissing", () => {
     assert.deepStrictEqual([...second?.body ?? []], [255, 239])
   })
 
-  it("ends with the last page, an empty page, and for other senders", async () => {
+  it("goes on behind an empty page, and ends although pages do not", async () => {
+    const emptied = { notifications: [], last: 30, next: "x/y" }
+    const { all, asked } = make([{ ...emptied }, { notifications: [stored(6)], last: 30, next: "z" }, emptied])
+    assert.deepStrictEqual((await all(gap(4, 6))).map(({ sequence }) => sequence), [6])
+    assert.deepStrictEqual(asked.map(([url]) => url.replace(/^.*subscription=7&/, "")), [
+      "after=3&limit=3",
+      "cursor=x%2Fy&limit=3"
+    ])
+    const endless = make(Array(9).fill(emptied))
+    assert.deepStrictEqual(await endless.all(gap(4, 6)), [])
+    assert.strictEqual(endless.asked.length, 3)
+  })
+
+  it("ends with the last page, and for other senders", async () => {
     const last = make([{ notifications: [stored(4)], last: 9 }])
     assert.strictEqual((await last.all(gap(4, 9))).length, 1)
-    const empty = make([{ notifications: [], last: 9, next: "x" }])
+    const empty = make([{ notifications: [], last: 9 }])
     assert.strictEqual((await empty.all(gap(4, 9))).length, 0)
     const other = make([])
     assert.deepStrictEqual(await other.all({ ...gap(4, 9), subscription: undefined }), [])
@@ -102,6 +115,7 @@ describe("retrieveMissing", () => {
       "<html>",
       "null",
       { notifications: [{}], last: 4 },
+      { notifications: [], last: 4, next: 5 },
       { notifications: [stored(4)] }
     ]
     const messages = []
@@ -109,7 +123,7 @@ describe("retrieveMissing", () => {
     const other = `Error: The answer to ${url} is not one of Windhover's. Does \`url\` name another service?`
     assert.deepStrictEqual(messages, [
       `Error: Windhover answered 404 to ${url}: no such subscription`,
-      ...Array(4).fill(other)
+      ...Array(5).fill(other)
     ])
   })
 

@@ -263,6 +263,7 @@ const deliveries = [
     attempt smallint not null default 0,        -- failed tries
     requested_wait integer,                     -- ms that the callback asked to wait for the next try
     entry_seqs bigint[],                        -- of a part; null: all entries of the notification
+    resent boolean not null default false,      -- the callback accepted this sequence before
     credits bigint not null,                    -- balance after this notification
     due_at timestamptz not null,
     last_code smallint,
