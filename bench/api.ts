@@ -91,8 +91,8 @@ const measureRequests = async (): Promise<ReadonlyArray<string>> => {
 }
 
 /**
- * Fills the database: a vocabulary of 2,000 words, a third of the feeds on five hosts, half of the subscriptions in one account. Indexes
- * are built last.
+ * Fills the database: a vocabulary of 2,000 words, a third of the feeds on five hosts, half of the subscriptions in one account. One percent
+ * of the feeds and of the callbacks fails. Indexes are built last.
  */
 const fillDatabase = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -114,15 +114,18 @@ const fillDatabase = Effect.gen(function*() {
       from (select n, case when n % 3 = 0 then 'platform' || n % 5 || '.example'
         else ${word("(n * 31)")} || n || '.' || ${word("(n % 40)")} || '.example' end as host
         from generate_series(1, 700000) n) h) u`,
-    `insert into schedule (resource_id, next_fetch, period) select id, now(), 900 from resources`,
-    `insert into resource_state (resource_id) select id from resources`,
-    `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, format, face, state, created_at)
+    `insert into schedule (resource_id, next_fetch, period, http_code)
+    select id, now(), 900, case when id % 100 <> 0 then 200 + id % 2 * 104 when id % 200 = 0 then 503 else 404 end from resources`,
+    `insert into resource_state (resource_id, in_error) select id, id % 100 = 0 from resources`,
+    `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, format, face, state, created_at, failing_since)
     select case when n <= 500000 then 1 when n <= 600000 then 2 else 3 + n % 400 end, r.id, r.url, case when n % 100 = 0 then 1 else 0 end,
       case when n % 100 = 0 then 'user' || n % 1000 || '@jabber' || n % 7 || '.example' when n % 2 = 0 then 'https://reader.example/push'
         else 'https://hooks' || n % 50 || '.example/' || ${word("(n * 3)")} || '/' || n end,
       case when n % 100 = 0 then 'jabber' || n % 7 || '.example' when n % 2 = 0 then 'reader.example' else 'hooks' || n % 50 || '.example' end,
-      case n % 3 when 0 then 1 when 1 then 0 end, 0, 1, now()
+      case n % 3 when 0 then 1 when 1 then 0 end, 0, 1, now(), case when n % 100 = 1 then now() end
     from generate_series(1, 1000000) n join resources r on r.id = 1 + (n::bigint * 7919) % 700000`,
+    `insert into deliveries (notification_id, subscription_id, sequence, partition, state, credits, due_at, created_at)
+    select n, id, n, 0, 1, 0, now(), now() from subscriptions, generate_series(1, 20) n where failing_since is not null`,
     ...indexes.map(({ definition }) => definition),
     "analyze"
   ]
@@ -152,7 +155,16 @@ const searches: ReadonlyArray<readonly [search: Record<string, string>, likeness
   [{ "endpoint.inurl": "hooks13.example" }, "exact"],
   [{ "endpoint.inurl": "hoooks13" }, "similar"],
   [{ "endpoint.hostname": "hooks7.example" }, "exact"],
-  [{ "feed.velocity": ">300", "feed.hostname": "platform1.example", format: "json" }, "exact"]
+  [{ "feed.velocity": ">300", "feed.hostname": "platform1.example", format: "json" }, "exact"],
+  [{ "feed.failing": "true" }, "exact"],
+  [{ "feed.failing": "false" }, "exact"],
+  [{ "feed.code": "404" }, "exact"],
+  [{ "feed.code": ">=500" }, "exact"],
+  [{ "feed.code": "418" }, "exact"],
+  [{ "feed.code": "304" }, "exact"],
+  [{ "endpoint.failing": "true" }, "exact"],
+  [{ "deliveries.dropped": ">0" }, "exact"],
+  [{ "deliveries.dropped": ">99" }, "exact"]
 ]
 
 const repeats = 40

@@ -2,30 +2,8 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { TestConsole } from "effect/testing"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { pause, recover, resend, test, undelivered } from "#main/cli/Recovery.ts"
-
-/** A service with these answers in turn; records the requests. */
-const service = Effect.fnUntraced(function*(...answers: ReadonlyArray<readonly [status: number, body: unknown]>) {
-  const asked: Array<string> = []
-  const server = yield* Effect.acquireRelease(
-    Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const server = createServer((request, response) => {
-        let body = ""
-        request.setEncoding("utf8").on("data", (chunk: string) => body += chunk).on("end", () => {
-          const [status, answer] = answers[asked.length] ?? [500, {}]
-          asked.push(`${request.method} ${request.url} ${body}`.trim())
-          response.writeHead(status).end(JSON.stringify(answer))
-        })
-      })
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) => Effect.sync(() => server.close().closeAllConnections())
-  )
-  return { asked, flags: ["--url", `http://127.0.0.1:${(server.address() as AddressInfo).port}`, "--token", "t"] }
-})
+import { answeringService as service, printed } from "./AnsweringService.ts"
 
 const flags = { version: "0" }
 const asUndelivered = Command.runWith(undelivered, flags)
@@ -33,8 +11,6 @@ const asRecover = Command.runWith(recover, flags)
 const asResend = Command.runWith(resend, flags)
 const asTest = Command.runWith(test, flags)
 const asPause = Command.runWith(pause, flags)
-
-const printed = Effect.map(TestConsole.logLines, (lines) => lines.join("\n"))
 
 const row = {
   subscription: 7,

@@ -1,4 +1,4 @@
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import {
   type DeliveryPage,
@@ -8,8 +8,7 @@ import {
   type LoggedDenial,
   maxRecorded,
   parseLogId,
-  parsePosition,
-  timeOfPosition
+  parsePosition
 } from "#domain/delivery/DeliveryLogEntry.ts"
 import {
   attemptOf,
@@ -18,9 +17,9 @@ import {
   endOf,
   type EndRow,
   endSelect,
+  exactResults,
   resultCondition
 } from "./DeliveryLogRows.ts"
-import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
 import { run } from "./Query.ts"
 import { urlKey } from "./Values.ts"
 
@@ -76,26 +75,8 @@ interface ScanRow extends AttemptRow {
   readonly found: boolean
 }
 
-/** Spans below the start of a page of all accounts, in ms. Each account has its own range of the index, so that the newest rows are few. */
-const spans = [minuteMs, hourMs, dayMs]
-
 const selectAttempts = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, query: DeliveryQuery) {
   if (resultCondition(query, "l.result") === undefined) return { events: [], scannedTo: undefined }
-  if (query.accountId !== undefined || query.subscriptionId !== undefined) return yield* scanAttempts(sql, query)
-  const now = yield* Clock.currentTimeMillis
-  const end = Math.min(
-    now,
-    query.to ?? now,
-    query.after === undefined ? now : timeOfPosition(parsePosition(query.after) ?? 0n)
-  )
-  for (const span of spans) {
-    const newest = yield* scanAttempts(sql, { ...query, from: Math.max(query.from ?? 0, end - span) })
-    if (newest.events.length > query.limit) return newest
-  }
-  return yield* scanAttempts(sql, query)
-})
-
-const scanAttempts = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, query: DeliveryQuery) {
   const { add, values } = makeParameters()
   const scan = scanOf(query, add)
   const rows = yield* run(
@@ -160,6 +141,8 @@ const scanOf = (query: DeliveryQuery, add: Add): Scan => {
 /**
  * The newest rows by account and result, which all indexes have in order of their positions. `prefix` are conditions on the columns of the
  * index between the account and the result.
+ *
+ * The heads are the newest row of each kind. A page needs the kinds with the newest heads alone, and no row below the last of these heads.
  */
 const scanOfKinds = (
   query: DeliveryQuery,
@@ -167,29 +150,47 @@ const scanOfKinds = (
   prefix: ReadonlyArray<string>,
   ranges: ReadonlyArray<string>,
   limit: number
-): Pick<Scan, "kinds" | "select"> => ({
-  kinds: kindsOf(account, prefix),
-  select: `select ${scannedColumns} from kinds k cross join lateral (
-    select ${scannedColumns} from delivery_log l
-    where ${["l.account_id = k.account_id", ...prefix, "l.result = k.result", ...ranges].join(" and ")}
-    order by l.id desc limit ${limit}
-  ) l where ${resultCondition(query, "k.result") ?? "false"}`
-})
+): Pick<Scan, "kinds" | "select"> => {
+  const ofKind = ["l.account_id = k.account_id", ...prefix, "l.result = k.result", ...ranges].join(" and ")
+  return {
+    kinds: `${kindsOf(account, prefix, exactResults(query))}, heads as materialized (
+      select k.account_id, k.result, h.id from kinds k cross join lateral (
+        select l.id from delivery_log l where ${ofKind} order by l.id desc limit 1
+      ) h where ${resultCondition(query, "k.result") ?? "false"} order by h.id desc limit ${limit}
+    ), `,
+    select: `select ${scannedColumns} from heads k cross join lateral (
+      select ${scannedColumns} from delivery_log l
+      where ${ofKind} and l.id >= (select case count(*) when ${limit} then min(id) else 0 end from heads)
+      order by l.id desc limit ${limit}
+    ) l`
+  }
+}
 
 /** The results that occur, by account: each step of the recursion looks up the next one in the index. */
-const kindsOf = (account: string | undefined, prefix: ReadonlyArray<string>): string =>
-  `kinds (account_id, result) as (
+const kindsOf = (
+  account: string | undefined,
+  prefix: ReadonlyArray<string>,
+  exact: ReadonlyArray<number> | undefined
+): string => {
+  const ofAccount = account === undefined ? "" : `where a.id = ${account}`
+  if (exact !== undefined) {
+    return `kinds (account_id, result) as (
+      select a.id, r.result from accounts a cross join unnest(array[${exact.join(", ")}]::int2[]) r(result) ${ofAccount}
+    )`
+  }
+  return `kinds (account_id, result) as (
     select a.id, f.result from accounts a cross join lateral (
       select l.result from delivery_log l where ${
     ["l.account_id = a.id", ...prefix].join(" and ")
   } order by l.result limit 1
-    ) f ${account === undefined ? "" : `where a.id = ${account}`}
+    ) f ${ofAccount}
     union all
     select k.account_id, n.result from kinds k cross join lateral (
       select l.result from delivery_log l
       where ${["l.account_id = k.account_id", ...prefix, "l.result > k.result"].join(" and ")} order by l.result limit 1
     ) n
-  ), `
+  )`
+}
 
 /** The resource of a topic; none for an unknown topic. */
 const resourceCondition = (canonical: string, add: Add): string => {

@@ -79,6 +79,15 @@ export const resultCondition = (
   return conditions.length === 0 ? "true" : conditions.join(" and ")
 }
 
+/** The results that a filter allows at most, when they are few. */
+export const exactResults = (
+  { code = 0, reason }: { readonly reason?: FailureReason; readonly code?: number }
+): ReadonlyArray<number> | undefined => {
+  const silent = reason === undefined ? undefined : silentResults[reason as SilentReason]
+  const result = silent ?? Math.trunc(code)
+  return result === 0 ? undefined : [result, -result]
+}
+
 const success = (column: string) => `(${column} = ${acceptedResult} or ${column} between 200 and 299)`
 
 const outcomeConditions: { readonly [outcome in DeliveryOutcome]: ((column: string) => string) | undefined } = {

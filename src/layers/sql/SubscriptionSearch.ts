@@ -84,9 +84,14 @@ const addHealth = (
     ofResource.push(feedFailing ? `r.id in (${idsInError})` : `not exists (${idsInError} and t.resource_id = r.id)`)
   }
   if (feedCode !== undefined) {
-    if (isErrorRange(feedCode)) ofResource.push(`r.id in (${idsInError})`)
+    const codeOf = `(select p.http_code from schedule p where p.resource_id = r.id) ${feedCode.relation} ${
+      put(feedCode.value)
+    }`
+    // the array comes first: the planner takes a join of all codes for common, and walks through the account
     ofResource.push(
-      `(select p.http_code from schedule p where p.resource_id = r.id) ${feedCode.relation} ${put(feedCode.value)}`
+      isErrorRange(feedCode)
+        ? `r.id = any(array(select r.id from (${idsInError}) r(id) where ${codeOf}))`
+        : codeOf
     )
   }
 }
