@@ -72,12 +72,7 @@ const fillAttempts = Effect.gen(function*() {
     process.stdout.write(`\r${(first * perSubscription).toLocaleString("en")} attempts`)
   }
   process.stdout.write("\rbuilding the indexes\n")
-  // the connections of the service end a statement after 30 s
-  yield* sql.withTransaction(Effect.gen(function*() {
-    yield* sql.unsafe(`set local statement_timeout = 0`)
-    for (const { definition } of indexes) yield* sql.unsafe(definition)
-    yield* sql.unsafe(`analyze`)
-  }))
+  for (const { definition } of indexes) yield* sql.unsafe(definition)
 })
 
 /** Runs per filter. Each takes the page behind the one before. */
@@ -132,9 +127,20 @@ const measure = Effect.gen(function*() {
   }
 })
 
+/** Fills the database. The connections of the service end a statement after 30 s. */
+const fill = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.withTransaction(Effect.gen(function*() {
+    yield* sql.unsafe(`set local statement_timeout = 0`)
+    yield* fillSubscriptions
+    yield* fillAttempts
+    yield* sql.unsafe("analyze")
+  }))
+})
+
 const program = Effect.gen(function*() {
   yield* migrate
-  if (attempts > 0) yield* Effect.andThen(fillSubscriptions, fillAttempts)
+  if (attempts > 0) yield* fill
   yield* measure
 })
 

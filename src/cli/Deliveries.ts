@@ -9,7 +9,14 @@ import { Administration, type AdministrationError, type DeliveryFilter } from ".
 import * as AdministrationAccess from "./AdministrationAccess.ts"
 import { AttemptPage } from "./Delivery.ts"
 import { print } from "./Output.ts"
-import { callManagementApi, checkUrl, decodeAnswer, givenFlags, RemoteError, type RemoteService } from "./RemoteService.ts"
+import {
+  callManagementApi,
+  checkUrl,
+  decodeAnswer,
+  givenFlags,
+  RemoteError,
+  type RemoteService
+} from "./RemoteService.ts"
 import { renderTable, renderTime } from "./Table.ts"
 
 /** Parses a time, or the beginning of a day in UTC. */
@@ -137,8 +144,14 @@ const rowOf = (
   ...(nextTry !== undefined && { nextTry: Date.parse(nextTry) })
 })
 
-const readLocalPage = (login: Option.Option<string>, flags: Flags, limit: number): Effect.Effect<Page, AdministrationError, Administration> =>
-  Administration.use((administration) => administration.deliveries(Option.getOrUndefined(login), readFilter(flags), limit))
+const readLocalPage = (
+  login: Option.Option<string>,
+  flags: Flags,
+  limit: number
+): Effect.Effect<Page, AdministrationError, Administration> =>
+  Administration.use((administration) =>
+    administration.deliveries(Option.getOrUndefined(login), readFilter(flags), limit)
+  )
 
 export const deliveries = Command.make(
   "deliveries",

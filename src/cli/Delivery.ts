@@ -97,7 +97,9 @@ export const delivery = Command.make(
     )
     yield* print(renderAttempt(attempt))
   })
-).pipe(Command.withDescription("Show one attempt of a delivery: its result, and the headers and the body of its request"))
+).pipe(
+  Command.withDescription("Show one attempt of a delivery: its result, and the headers and the body of its request")
+)
 
 const Recording = Schema.Struct({ subscription: Schema.Int, until: Schema.String })
 

@@ -22,4 +22,5 @@ interface SubscriptionFlags {
 }
 
 /** The name as parameters of the management API. */
-export const nameOf = ({ callback, subscription, topic }: SubscriptionFlags) => givenFlags({ subscription, topic, callback })
+export const nameOf = ({ callback, subscription, topic }: SubscriptionFlags) =>
+  givenFlags({ subscription, topic, callback })

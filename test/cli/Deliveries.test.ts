@@ -46,9 +46,19 @@ describe("commands of the delivery log", () => {
         [200, { deliveries: [], next: "c/1" }],
         [200, { deliveries: [failed, denied], next: "c2" }]
       )
-      const filter = ["--outcome", "failed", "--code", "503", "--from", "2026-01-31", "--to", "2026-01-31T09:30:00+01:00"]
+      const filter = [
+        "--outcome",
+        "failed",
+        "--code",
+        "503",
+        "--from",
+        "2026-01-31",
+        "--to",
+        "2026-01-31T09:30:00+01:00"
+      ]
       yield* asDeliveries(["ann", ...flags, ...filter, "--subscription", "7", "--limit", "2"])
-      const query = "subscription=7&outcome=failed&code=503&from=2026-01-31T00%3A00%3A00.000Z&to=2026-01-31T08%3A30%3A00.000Z"
+      const query =
+        "subscription=7&outcome=failed&code=503&from=2026-01-31T00%3A00%3A00.000Z&to=2026-01-31T08%3A30%3A00.000Z"
       assert.deepStrictEqual(asked, [
         `GET /api/deliveries?${query}&limit=2`,
         `GET /api/deliveries?${query}&limit=2&cursor=c%2F1`
@@ -88,11 +98,14 @@ describe("commands of the delivery log", () => {
       )
       yield* asDelivery([...flags, "7-3-99"])
       yield* asDelivery([...flags, "--all", "../x"])
-      assert.deepStrictEqual(asked, ["GET /api/deliveries/7-3-99?", "GET /api/deliveries/..%2Fx?all=true"])
+      assert.deepStrictEqual(asked, ["GET /api/deliveries/7-3-99", "GET /api/deliveries/..%2Fx?all=true"])
       const text = yield* printed
       assert.match(text, /^Time: +2026-11-29T04:06:10\.120Z\nOutcome: +failed\nNext try: +2026-11-29T04:07:10\.120Z\n/)
       assert.match(text, /\nExplanation: +Its log has the reason\.\n/)
-      assert.match(text, /\nAnswer: +Be back soon\.\ufffd\[2J\n\nX-A: \*\*\*\nContent-Type: text\/plain\n\none\ntwo\ufffd\n\(The body is longer\.\)\n/)
+      assert.match(
+        text,
+        /\nAnswer: +Be back soon\.\ufffd\[2J\n\nX-A: \*\*\*\nContent-Type: text\/plain\n\none\ntwo\ufffd\n\(The body is longer\.\)\n/
+      )
       assert.match(text, /\n\nAAE=\n\(The body is no UTF-8 and shown in base64\.\)$/)
     }).pipe(Effect.provide(NodeServices.layer)))
 

@@ -29,6 +29,7 @@ const layerServer = Layer.effect(Server, prosody(passwords, `Component "${extern
 const settings = Layer.unwrap(Server.useSync(({ componentPort }) =>
   Settings.layerValues({
     port: 0,
+    baseUrl: "http://windhover.xmpp.test",
     allowPrivate: true,
     minPeriodSeconds: 1,
     extNamespace: ext,

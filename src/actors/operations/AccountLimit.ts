@@ -21,7 +21,9 @@ export const makeAccountLimit = (what: string, { burst, perMinute }: RateLimit) 
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000)
       return yield* refuseThrottled(
-        `For your account, at most ${burst} ${what} at once, and ${perMinute} a minute; try again in ${countOf(seconds, "second")}.`,
+        `For your account, at most ${burst} ${what} at once, and ${perMinute} a minute; try again in ${
+          countOf(seconds, "second")
+        }.`,
         seconds
       )
     }

@@ -132,7 +132,10 @@ const refuseTooMany = ({ endpoint }: Subscription) =>
 const refuseTooManyBytes = (waiting: number) =>
   refuse(
     new Throttled({
-      message: `${countOf(waiting, "byte")} of replayed documents wait for your callbacks already, of ${limits.bytes} at most. ` +
+      message:
+        `${
+          countOf(waiting, "byte")
+        } of replayed documents wait for your callbacks already, of ${limits.bytes} at most. ` +
         "Try again when they are taken; what a callback does not take goes within an hour.",
       retryAfter: 60
     })

@@ -37,7 +37,9 @@ export const makeSubscriptionLimits = Effect.gen(function*() {
 const refuse = (place: string, count: number) =>
   Effect.fail(
     refuseThrottled(
-      `The callbacks ${place} have ${countOf(count, "subscription")}; no more are accepted on this hub. Unsubscribe some.`,
+      `The callbacks ${place} have ${
+        countOf(count, "subscription")
+      }; no more are accepted on this hub. Unsubscribe some.`,
       retryAfter
     )
   )

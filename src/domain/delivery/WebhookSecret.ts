@@ -39,7 +39,9 @@ export const check = (secret: string, parameter = "hub.secret"): Result.Result<s
   return key.length < minKeyBytes || key.length > maxKeyBytes
     ? Result.fail(badParameter(
       parameter,
-      `${parameter} is a ${prefix} secret of ${countOf(key.length, "byte")}; ${minKeyBytes} to ${maxKeyBytes} bytes in Base64 are accepted.`
+      `${parameter} is a ${prefix} secret of ${
+        countOf(key.length, "byte")
+      }; ${minKeyBytes} to ${maxKeyBytes} bytes in Base64 are accepted.`
     ))
     : Result.succeed(secret)
 }

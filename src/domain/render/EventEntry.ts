@@ -62,7 +62,9 @@ const describeEvent = (event: Event): EventDescription => {
       return { title: "The database has no room.", cause: event.message }
     case "events.omitted":
       return {
-        title: `Left out within a minute: ${countOf(event.count, "more event", "more events")} of the type ${event.omittedType}.`
+        title: `Left out within a minute: ${
+          countOf(event.count, "more event", "more events")
+        } of the type ${event.omittedType}.`
       }
   }
 }

@@ -68,7 +68,9 @@ const writeSql = `
   ),
   again as (
     update deliveries d set state = 0, attempt = 0, requested_wait = null, due_at = ${instant("$5::float8")},
-      created_at = case d.state when 0 then d.created_at else ${instant("$5::float8")} end, resent = d.resent or d.state = 2
+      created_at = case d.state when 0 then d.created_at else ${
+  instant("$5::float8")
+} end, resent = d.resent or d.state = 2
     from wanted w where d.id = w.delivery
   ),
   new as (

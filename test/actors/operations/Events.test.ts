@@ -301,11 +301,14 @@ describe("the topic of events", () => {
     let hasRoom = true
     const writeFailure: typeof WriteFailure["Service"] = { reason: undefined }
     let write: Effect.Effect<void, StoreError> = Effect.void
-    const full = layerWith({ baseUrl: "http://hub.example" }, Layer.mergeAll(
-      Layer.succeed(DiskRoom, { forStrangers: () => hasRoom }),
-      Layer.succeed(WriteFailure, writeFailure),
-      Layer.succeed(WriteProbe, { attempt: Effect.suspend(() => write) })
-    ))
+    const full = layerWith(
+      { baseUrl: "http://hub.example" },
+      Layer.mergeAll(
+        Layer.succeed(DiskRoom, { forStrangers: () => hasRoom }),
+        Layer.succeed(WriteFailure, writeFailure),
+        Layer.succeed(WriteProbe, { attempt: Effect.suspend(() => write) })
+      )
+    )
     return Effect.gen(function*() {
       yield* started
       const operator = yield* newCaller("op", true)
@@ -349,7 +352,9 @@ describe("the topic of events", () => {
         yield* hub.acceptPush(receiver, { contentType: "application/json", body: documentOf(["b", "a"]).body })
       }
       yield* TestClock.adjust("1 minute")
-      for (const topic of pages) serve(topic, ["c", "b", "a"]) // the hub says nothing
+      for (const topic of pages) {
+        serve(topic, ["c", "b", "a"]) // the hub says nothing
+      }
       yield* TestClock.adjust("40 minutes")
       assert.deepStrictEqual((yield* typesAt("op")).flat(), ["hub.lost"])
       const { entries: [entry] } = yield* hub.retrieve({ caller: operator, topic: events, count: 1 })

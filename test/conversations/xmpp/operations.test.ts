@@ -112,7 +112,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
       Effect.gen(function*() {
         yield* makeWorld
         const [ann, bob] = [yield* client("ann"), yield* client("bob")]
-        const node = "http://localhost:8080/events"
+        const node = "http://windhover.xmpp.test/events"
         assert.include(
           said(yield* subscribe(ann, [node])),
           `<subscription jid='${ann.jid}' node='${node}' subscription='subscribed'><status xmlns='${ext}' feed='${node}'>`
@@ -135,9 +135,15 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         })
         const atom = yield* eventOf(ann)
         assert.include(atom, `<status xmlns='${ext}' feed='${node}'>`)
-        assert.include(atom, "<title>The subscription has ended: http://hooks.example/ for http://feeds.example/ann?a&b.</title>")
+        assert.include(
+          atom,
+          "<title>The subscription has ended: http://hooks.example/ for http://feeds.example/ann?a&b.</title>"
+        )
         assert.include(atom, "<category term='subscription.ended'/>")
-        assert.match(atom, new RegExp(`<event xmlns='${ext}' type='subscription.ended' version='1'>\\{"version":1,"id":`))
+        assert.match(
+          atom,
+          new RegExp(`<event xmlns='${ext}' type='subscription.ended' version='1'>\\{"version":1,"id":`)
+        )
         assert.include(atom, `"topic":"http://feeds.example/ann?a&b","endpoint":"http://hooks.example/"`)
         const json = /<content[^>]*>(\{.*\})<\/content>/.exec(yield* eventOf(bob))?.[1] ?? "{}"
         assert.deepInclude(JSON.parse(json).event, { version: 1, type: "subscription.ended" })

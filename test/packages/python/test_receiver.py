@@ -312,7 +312,8 @@ class Servers(unittest.TestCase):
         class Service(BaseHTTPRequestHandler):
             def do_GET(self):
                 asked.append((self.path, self.headers["Authorization"]))
-                after = int(urllib.parse.parse_qs(self.path)["after"][0])
+                query = urllib.parse.parse_qs(self.path.partition("?")[2])
+                after = int(query["after"][0]) if "after" in query else 14
                 if after > 90:
                     self.send_error(404)
                     return
@@ -320,7 +321,7 @@ class Servers(unittest.TestCase):
                     {"sequence": after + 1, "id": f"{after + 1}-7", "contentType": "text/plain", "body": "é"},
                     {"sequence": after + 2, "id": f"{after + 2}-7", "contentType": "image/png", "base64": "/+8="},
                 ]
-                page = {"notifications": rows, "last": 20, "next": "x"}
+                page = {"notifications": [] if after == 12 else rows, "last": 20, "next": "a/b"}
                 body = {30: b"<html>", 40: b'{"notifications":[{}],"last":90}'}.get(after, json.dumps(page).encode())
                 self.send_response(200)
                 self.end_headers()
@@ -345,6 +346,11 @@ class Servers(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "not one of Windhover's"):
                 list(retrieve(Gap("7", TOPIC, after + 1, after + 1)))
         self.assertEqual(list(retrieve(Gap(None, TOPIC, 1, 2))), [])
+        # a page that retention has emptied, and the one behind it
+        asked.clear()
+        found = [one.sequence for one in retrieve(Gap("7", TOPIC, 13, 15))]
+        self.assertEqual(found, [15])
+        self.assertEqual([path.partition("7&")[2] for path, _ in asked], ["after=12&limit=3", "cursor=a%2Fb&limit=3"])
         with self.assertRaisesRegex(RuntimeError, "Windhover answered 404"):
             list(retrieve(Gap("7", TOPIC, 92, 93)))
         server.shutdown()

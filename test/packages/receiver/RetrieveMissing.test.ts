@@ -93,7 +93,7 @@ describe("retrieveMissing", () => {
       "after=3&limit=3",
       "cursor=x%2Fy&limit=3"
     ])
-    const endless = make(Array(9).fill(emptied))
+    const endless = make(Array.from({ length: 9 }, () => emptied))
     assert.deepStrictEqual(await endless.all(gap(4, 6)), [])
     assert.strictEqual(endless.asked.length, 3)
   })
