@@ -80,6 +80,12 @@ const rooms: { readonly [folder: string]: Room } = {
   "http": { rooms: ["http/**", "domain/**", "actors/**"], packages: httpPackages, reason: webOnly },
   "http/api": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
   "http/management": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
+  "http/pages": {
+    rooms: ["http", "http/management", "actors/**", "domain/**"],
+    packages: [...httpPackages, "node:fs/promises", "node:module", "node:util", "node:zlib"],
+    reason: `${webOnly}; it reads its own assets and the documents`
+  },
+  "http/pages/elements": { rooms: [], packages: [], reason: "a browser runs these files alone" },
   "http/stream": { rooms: ["http", "http/api", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
   "http/websub": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
 
@@ -278,6 +284,11 @@ export default {
         ],
         "no-restricted-globals": ["error", ...outsideGlobals]
       }
+    },
+    {
+      // Sent to browsers, which have no Effect and no TestClock.
+      files: ["src/http/pages/elements/**"],
+      rules: { "no-restricted-properties": "off", "no-restricted-globals": ["error", "process", "WebSocket"] }
     },
     ...Object.entries(rooms).map(roomOverride),
     {

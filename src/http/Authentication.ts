@@ -2,6 +2,7 @@ import { Context, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { Caller, Right } from "#domain/Account.ts"
 import { Forbidden, type Refusal, refuse } from "#domain/Refusal.ts"
+import type { Credentials } from "./Credentials.ts"
 import type { Parameters } from "./Parameters.ts"
 
 /** Identifies the caller of a request. */
@@ -15,6 +16,11 @@ export class Authentication extends Context.Service<Authentication, {
   readonly authenticate: (
     request: HttpServerRequest,
     parameters: Parameters
+  ) => Effect.Effect<Caller, Refusal>
+  /** Authenticates the login and the secret of a form, with the limits of `authenticate`. */
+  readonly authenticateLogin: (
+    request: HttpServerRequest,
+    credentials: Credentials
   ) => Effect.Effect<Caller, Refusal>
   /**
    * Authenticates by HTTP Basic on behalf of an XMPP server. All requests come from the server's address, so failures count against

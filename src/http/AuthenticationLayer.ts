@@ -46,13 +46,20 @@ export const layer = Layer.effect(
     const byXmppLogin = new RateLimiter(xmppFailureLimit, { maxKeys, maxDebtMs })
     const limitRequests = makeRequestLimiter(requestsPerMinute)
 
+    const authenticateLogin = Effect.fn("Authentication.authenticateLogin")(function*(
+      request: HttpServerRequest,
+      credentials: Credentials
+    ) {
+      const caller = yield* verify(credentials, [[byAddress, clientAddress(request)]])
+      if (limitRequests !== undefined) yield* limitRequests(caller.credential)
+      return caller
+    })
+
     const authenticate = Effect.fn("Authentication.authenticate")(function*(
       request: HttpServerRequest,
       parameters: Parameters
     ) {
-      const caller = yield* verify(yield* readCredentials(request, parameters), [[byAddress, clientAddress(request)]])
-      if (limitRequests !== undefined) yield* limitRequests(caller.credential)
-      return caller
+      return yield* authenticateLogin(request, yield* readCredentials(request, parameters))
     })
 
     const authenticateForXmpp = Effect.fn("Authentication.authenticateForXmpp")(function*(
@@ -67,7 +74,7 @@ export const layer = Layer.effect(
       ])
     })
 
-    return Authentication.of({ authenticate, authenticateForXmpp })
+    return Authentication.of({ authenticate, authenticateLogin, authenticateForXmpp })
   })
 )
 

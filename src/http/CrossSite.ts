@@ -49,6 +49,19 @@ export const isFromOtherSite = (
   return isForeignOrigin(origin, host, baseUrl) && isSimpleType(headers["content-type"])
 }
 
+/**
+ * True if a page of this service caused the request, for requests with a cookie. Browsers name the origin of every POST; a client without
+ * both headers is no browser.
+ */
+export const isSameOrigin = ({ headers }: Pick<HttpServerRequest, "headers">, baseUrl: string): boolean => {
+  const site = headers["sec-fetch-site"]
+  if (site !== undefined) return site === "same-origin"
+  const { host, origin } = headers
+  if (origin === undefined) return true
+  const from = URL.parse(origin)?.host
+  return from !== undefined && (from === host?.toLowerCase() || from === new URL(baseUrl).host)
+}
+
 /** An origin or a page is own if its host is that of the request or of the base URL. `null` is the origin of a sandboxed page. */
 const isForeignOrigin = (origin: string, host: string | undefined, baseUrl: string): boolean => {
   if (!URL.canParse(origin)) return true

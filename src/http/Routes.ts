@@ -10,6 +10,7 @@ import { IpNetwork } from "effect/net"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import { makeApiEndpoint } from "#http/api/ApiEndpoint.ts"
+import type { makePagesEndpoint } from "#http/pages/PagesEndpoint.ts"
 import { makeManagementEndpoint } from "#http/management/ManagementEndpoint.ts"
 import { makeStreamEndpoint } from "#http/stream/StreamEndpoint.ts"
 import { StreamRegistry } from "#http/stream/StreamRegistry.ts"
@@ -22,6 +23,7 @@ import { makeDocumentation } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
 import { makeMetricsEndpoint, metricsPath } from "./MetricsEndpoint.ts"
 import * as Reply from "./Reply.ts"
+import * as SessionsLayer from "./SessionsLayer.ts"
 import { makeXmppLoginCheck } from "./XmppLoginCheck.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -63,9 +65,13 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(respondAsNullDevice(method)))
   const hubCallback = yield* makeHubCallbackEndpoint
   yield* router.add("*", `${hubCallbackPath}*`, (request) => hubCallback(withOneSlash(request)))
-  const { openapi, page } = yield* makeDocumentation
+  const page = yield* makePages
+  for (const path of ["/dashboard/*", "/assets/*"] as const) {
+    yield* router.add("*", path, (request) => page(withOneSlash(request)))
+  }
+  const { openapi, page: reference } = yield* makeDocumentation
   yield* router.add("*", "/openapi.json", openapi)
-  yield* router.add("*", "/docs", page)
+  yield* router.add("*", "/docs", reference)
   if (xmppComponent !== undefined) yield* router.add("*", "/internal/xmpp/auth", yield* makeXmppLoginCheck)
   const { healthz, readyz } = yield* makeHealth
   yield* router.add("*", "/healthz", healthz)
@@ -110,9 +116,21 @@ const notFound = (url: string): Response =>
 
 const internalError = Reply.text(500, "Internal error; the log of Windhover has the details.")
 
+/** The pages, whose modules the first request of a page loads. */
+const makePages = Effect.gen(function*() {
+  const services = yield* Effect.context<Effect.Services<typeof makePagesEndpoint>>()
+  const endpoint = yield* Effect.cached(
+    Effect.promise(() => import("#http/pages/PagesEndpoint.ts")).pipe(
+      Effect.flatMap(({ makePagesEndpoint }) => makePagesEndpoint),
+      Effect.provideContext(services)
+    )
+  )
+  return (request: Request) => Effect.flatMap(endpoint, (respond) => respond(request))
+})
+
 /** All routes of the HTTP server. */
 export const layer = routes.pipe(
-  Layer.provide([AuthenticationLayer.layer, StreamRegistryLayer.layer])
+  Layer.provide([AuthenticationLayer.layer, SessionsLayer.layer, StreamRegistryLayer.layer])
 )
 
 /** Ends the streams at shutdown, because the server waits for open responses. */

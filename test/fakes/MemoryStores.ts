@@ -13,6 +13,7 @@ import { Replays } from "#domain/ports/Replays.ts"
 import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
+import { SessionStore } from "#domain/ports/SessionStore.ts"
 import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
@@ -32,6 +33,7 @@ import * as Verifications from "./Verifications.ts"
 import * as Resources from "./Resources.ts"
 import * as Retentions from "./Retention.ts"
 import * as State from "./State.ts"
+import * as Sessions from "./Sessions.ts"
 import * as Health from "./SubscriptionHealth.ts"
 import * as Subscriptions from "./Subscriptions.ts"
 import * as Upstreams from "./HubSubscriptions.ts"
@@ -67,6 +69,7 @@ export const layer: Layer.Layer<
   | Replays
   | Pings
   | AccountStore
+  | SessionStore
   | VerificationQueue
   | HubSubscriptionStore
   | WriteProbe
@@ -88,6 +91,7 @@ export const layer: Layer.Layer<
     Context.add(Replays, ReplaysMemory.make(state)),
     Context.add(Pings, PingsMemory.make(state)),
     Context.add(AccountStore, Accounts.make(state)),
+    Context.add(SessionStore, Sessions.make(state)),
     Context.add(VerificationQueue, Verifications.make(state)),
     Context.add(HubSubscriptionStore, Upstreams.make(state)),
     Context.add(WriteProbe, WritingMemory.make(state)),

@@ -5,6 +5,7 @@ import type { Entry } from "#domain/feed/Entry.ts"
 import type { AttemptResult, Delivery, Document } from "#domain/delivery/Notification.ts"
 import type { SubscriptionEnd } from "#domain/ports/DeliveryLog.ts"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
+import type { Session } from "#domain/Session.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCountedSubscribers, type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
 import type { ClaimedVerification, VerificationLane, VerificationOrigin } from "#domain/ports/VerificationQueue.ts"
@@ -68,6 +69,8 @@ export interface State {
   readonly hubs: Map<string, Counted>
   readonly accounts: Map<number, Holder>
   readonly tokens: Map<number, Issued>
+  /** By the hash of the secret, in hex. */
+  readonly sessions: Map<string, Session>
   /** Gives the ids, from 1, and the order of arrival. */
   readonly serial: () => number
   readonly faults: { unavailable: boolean; loseAnswer: boolean }
@@ -150,6 +153,7 @@ export const make = (): State => {
     hubs: new Map(),
     accounts: new Map(),
     tokens: new Map(),
+    sessions: new Map(),
     serial: () => ++last,
     faults: { unavailable: false, loseAnswer: false }
   }

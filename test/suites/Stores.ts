@@ -13,6 +13,7 @@ import { replaysSuite } from "#test/suites/Replays.ts"
 import { questionQueueSuite } from "./VerificationQueue.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { retentionSuite } from "#test/suites/Retention.ts"
+import { sessionStoreSuite } from "#test/suites/SessionStore.ts"
 import { subscriptionHealthSuite } from "./SubscriptionHealth.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
 import { upstreamStoreSuite } from "./HubSubscriptionStore.ts"
@@ -36,6 +37,7 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   replaysSuite(it)
   pingsSuite(it)
   accountStoreSuite(it)
+  sessionStoreSuite(it)
   questionQueueSuite(it)
   upstreamStoreSuite(it)
   writingSuite(it)

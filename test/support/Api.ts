@@ -9,6 +9,7 @@ import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { SessionStore } from "#domain/ports/SessionStore.ts"
 import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Routes from "#http/Routes.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -53,6 +54,9 @@ export const management = Layer.mergeAll(
   Layer.mock(Secrets, {})
 )
 
+/** Stores of the dashboard that no test of the API reads. */
+export const dashboardStores = Layer.mock(SessionStore, {})
+
 /** An outbox in which three deliveries wait, the oldest one since the epoch. */
 export const outbox = Layer.mock(Outbox, { measure: Effect.succeed({ waiting: 3, oldestAt: 0 }) })
 
@@ -66,7 +70,15 @@ export const makeApi = Effect.fnUntraced(function*(
 ) {
   const app = yield* HttpRouter.toHttpEffect(
     Routes.layer.pipe(
-      Layer.provide([Layer.mock(Hub, hub), services, store, writing, outbox, Settings.layerValues(settings)])
+      Layer.provide([
+        Layer.mock(Hub, hub),
+        services,
+        store,
+        writing,
+        outbox,
+        dashboardStores,
+        Settings.layerValues(settings)
+      ])
     )
   )
   return (url: string, init: RequestInit = {}, address = "192.0.2.1"): Effect.Effect<Answer> =>

@@ -6,7 +6,7 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
-import { accounts, management, outbox, writes } from "./Api.ts"
+import { accounts, dashboardStores, management, outbox, writes } from "./Api.ts"
 import { open } from "./RawHttp.ts"
 
 /** Longer than any test. Tests of slow clients use timeouts of their own. */
@@ -35,6 +35,7 @@ export const serveRoutes = Effect.fnUntraced(
           store,
           writes,
           outbox,
+          dashboardStores,
           Settings.layerValues({ port: 0, host: "127.0.0.1", ...settings })
         ])
       )

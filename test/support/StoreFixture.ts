@@ -14,6 +14,7 @@ import type { Redelivery } from "#domain/ports/Redelivery.ts"
 import type { Replays } from "#domain/ports/Replays.ts"
 import type { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { SessionStore } from "#domain/ports/SessionStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
@@ -33,6 +34,7 @@ export type Stores =
   | VerificationQueue
   | ResourceStore
   | Retention
+  | SessionStore
   | Pings
   | Redelivery
   | Replays

@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import * as AccountStoreSql from "#layers/sql/AccountStoreSql.ts"
+import * as SessionStoreSql from "#layers/sql/SessionStoreSql.ts"
 import * as BounceStoreSql from "#layers/sql/BounceStoreSql.ts"
 import * as DeliveryLogSql from "#layers/sql/DeliveryLogSql.ts"
 import * as EntryStoreSql from "#layers/sql/EntryStoreSql.ts"
@@ -41,5 +42,6 @@ export const storesSql = Layer.mergeAll(
   ReplaysSql.layer,
   HubSubscriptionStoreSql.layer,
   WriteProbeSql.layer,
+  SessionStoreSql.layer,
   AccountStoreSql.layerWith(Passwords.cheap)
 ).pipe(Layer.provide(Layer.succeed(SecretBox, secretBox)))

@@ -6,9 +6,11 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication, requireRight } from "#http/Authentication.ts"
-import { rejectCrossSite } from "#http/CrossSite.ts"
-import { type HttpRejection, methodNotAllowed, unsupportedBody } from "#http/HttpRejection.ts"
+import { isSameOrigin, rejectCrossSite } from "#http/CrossSite.ts"
+import { crossSite, type HttpRejection, methodNotAllowed, unsupportedBody } from "#http/HttpRejection.ts"
+import type { Parameters } from "#http/Parameters.ts"
 import { readQueryParameters, withBody } from "#http/RequestBody.ts"
+import { Sessions } from "#http/Sessions.ts"
 import * as JsonReply from "./JsonReply.ts"
 import type { ManagementRoute } from "./ManagementRoute.ts"
 import { managementRoutes, type ManagementServices } from "./ManagementRoutes.ts"
@@ -21,8 +23,17 @@ export const makeManagementEndpoint = Effect.gen(function*() {
   const authentication = yield* Authentication
   const { exchanges: budget } = yield* DocumentMemory
   const { baseUrl } = yield* Settings
+  const sessions = yield* Sessions
   const services = yield* Effect.context<ManagementServices>()
   const routesByPath = Map.groupBy<string, Route>(managementRoutes, ({ path }) => path)
+
+  /** Credentials come first. Without any, the session of the dashboard counts for requests of its own pages. */
+  const authenticate = Effect.fnUntraced(function*(request: HttpServerRequest, query: Parameters) {
+    const hasCredentials = (request.headers["authorization"] ?? "") !== "" || query.has(credentialsParameter)
+    const open = hasCredentials ? undefined : yield* sessions.resume(request)
+    if (open === undefined) return yield* authentication.authenticate(request, query)
+    return isSameOrigin(request, baseUrl) ? open.caller : yield* otherOrigin
+  })
 
   const respond = Effect.fnUntraced(function*(request: HttpServerRequest) {
     const path = request.url.split("?", 1)[0]?.replace(/(?<=.)\/$/, "") ?? ""
@@ -32,7 +43,7 @@ export const makeManagementEndpoint = Effect.gen(function*() {
     }
     const route = yield* selectRoute(routes, request.method)
     const query = yield* readQueryParameters(request)
-    const caller = yield* authentication.authenticate(request, query)
+    const caller = yield* authenticate(request, query)
     if (route.method === "POST") yield* rejectCrossSite(request, baseUrl, `POST ${path}`)
     yield* requireRight(caller, route.right)
     const handle = (input: ReceivedInput) => Effect.provideContext(route.handle(input, { caller }), services)
@@ -46,6 +57,8 @@ export const makeManagementEndpoint = Effect.gen(function*() {
   return (request: HttpServerRequest): Effect.Effect<HttpServerResponse> =>
     JsonReply.catchErrors(Effect.withSpan(respond(request), "Management.respond")).pipe(Effect.catchCause(renderCause))
 })
+
+const otherOrigin = crossSite("A page of another site may not use the session of the dashboard.")
 
 /** The routes of a path. `{id}` in the path of a route stands for its last part. */
 const findRoutes = (

@@ -13,6 +13,7 @@ import * as ReplaysSql from "./ReplaysSql.ts"
 import * as VerificationQueueSql from "./VerificationQueueSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as RetentionSql from "./RetentionSql.ts"
+import * as SessionStoreSql from "./SessionStoreSql.ts"
 import * as SubscriptionHealthSql from "./SubscriptionHealthSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
 import * as HubSubscriptionStoreSql from "./HubSubscriptionStoreSql.ts"
@@ -36,6 +37,7 @@ export const layer = Layer.mergeAll(
   RedeliverySql.layer,
   ReplaysSql.layer,
   HubSubscriptionStoreSql.layer,
+  SessionStoreSql.layer,
   WriteProbeSql.layer,
   AccountStoreSql.layer
 )

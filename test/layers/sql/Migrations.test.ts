@@ -75,6 +75,7 @@ const schema = [
   "resource_state",
   "resources",
   "schedule",
+  "sessions",
   "strangers_bytes",
   "subscription_ends",
   "subscriptions",

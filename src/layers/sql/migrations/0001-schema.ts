@@ -39,6 +39,19 @@ const accounts = [
   )`,
   `create index tokens_account on tokens (account_id)`,
 
+  // Sign-ins of browsers. The cookie has the secret, and this table has its hash.
+  `create table sessions (
+    id integer generated always as identity primary key,
+    hash bytea not null unique,                 -- SHA-256 of the secret
+    account_id integer not null references accounts on delete cascade,
+    credential text not null,                   -- of the sign-in, see Caller.credential
+    address text not null,
+    agent text not null,
+    created_at timestamptz not null,
+    used_at timestamptz not null                -- exact to a minute
+  )`,
+  `create index sessions_account on sessions (account_id, used_at)`,
+
   `create table credit_ledger (
     account_id integer not null references accounts on delete cascade,
     kind smallint not null,                     -- 0 usage (one row per hour), 1 top-up, 2 adjustment

@@ -1,0 +1,7 @@
+/** Custom elements: a file in `elements`, and a line here. */
+export const elementNames = ["copy-text", "time-ago"] as const
+
+export type ElementName = typeof elementNames[number]
+
+/** Elements of every page. */
+export const commonElements: ReadonlyArray<ElementName> = ["copy-text", "time-ago"]

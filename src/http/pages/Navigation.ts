@@ -1,0 +1,22 @@
+import type { Needs } from "./Page.ts"
+
+interface NavigationItem {
+  readonly path: string
+  readonly label: string
+  readonly needs: Needs
+}
+
+interface NavigationGroup {
+  readonly label: string
+  readonly items: ReadonlyArray<NavigationItem>
+}
+
+/** The links of the navigation. An item shows when the session has its right. */
+export const navigation: ReadonlyArray<NavigationGroup> = [
+  {
+    label: "Service",
+    items: [
+      { path: "/dashboard", label: "Overview", needs: "session" }
+    ]
+  }
+]

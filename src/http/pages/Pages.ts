@@ -1,0 +1,14 @@
+import type { Effect } from "effect"
+import { overviewPages } from "./Overview.ts"
+import { signInActions, signInPages } from "./SignIn.ts"
+
+/** All pages. A new page is a file with a table, a line here, and a line in `Navigation.ts`. */
+export const pages = [...signInPages, ...overviewPages]
+
+/** The targets of all forms. */
+export const actions = [...signInActions]
+
+/** The services behind the pages. */
+export type PageServices = Effect.Services<
+  ReturnType<typeof pages[number]["show"]> | ReturnType<typeof actions[number]["run"]>
+>

@@ -1,0 +1,113 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { available, browser, checkAccessibility, openTab, picture, widths } from "#test/support/Browser.ts"
+import { operator, serveDashboard } from "#test/support/Dashboard.ts"
+
+describe("the pages", () => {
+  it.live("sign in with a password, lead back to the page, and sign out", () =>
+    Effect.gen(function*() {
+      const { get, post, send } = yield* serveDashboard()
+      const sent = yield* get("/dashboard?x=1")
+      assert.deepStrictEqual([sent.status, sent.headers.get("location")], [303, "/dashboard/sign-in"])
+      const answer = yield* post("/dashboard/sign-in", { login: operator.login, secret: operator.password })
+      assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, "/dashboard"])
+      assert.match(
+        answer.headers.get("set-cookie") ?? "",
+        /^__Host-windhover=[\w-]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Strict; Secure$/
+      )
+      const cookie = answer.cookie ?? ""
+      const page = yield* get("/dashboard", cookie)
+      assert.strictEqual(page.status, 200)
+      assert.include(page.text, "<h1>Overview</h1>")
+      const out = yield* send(cookie, "/dashboard/sign-out")
+      assert.deepStrictEqual([out.status, out.headers.get("location")], [303, "/dashboard/sign-in"])
+      assert.strictEqual((yield* get("/dashboard", cookie)).status, 303)
+    }))
+
+  it.live("answer a wrong password with the form, its login and the reason", () =>
+    Effect.gen(function*() {
+      const { post } = yield* serveDashboard()
+      const answer = yield* post("/dashboard/sign-in", { login: "admin", secret: "<wrong>", next: "/dashboard/tokens" })
+      assert.strictEqual(answer.status, 401)
+      assert.include(answer.text, "The login, token or password is wrong.")
+      assert.include(answer.text, `value="admin"`)
+      assert.include(answer.text, `name="next" value="/dashboard/tokens"`)
+      assert.notInclude(answer.text, "wrong&gt;")
+      assert.strictEqual(answer.cookie, undefined)
+    }))
+
+  it.live("have an own error page", () =>
+    Effect.gen(function*() {
+      const { get, post, signIn } = yield* serveDashboard()
+      const cookie = yield* signIn()
+      const missing = yield* get("/dashboard/<x>", cookie)
+      assert.deepStrictEqual([missing.status, missing.headers.get("content-type")], [404, "text/html; charset=utf-8"])
+      const wrong = yield* post("/dashboard", {}, { cookie })
+      assert.deepStrictEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, HEAD"])
+    }))
+
+  it.live("have assets that a browser keeps, compressed", () =>
+    Effect.gen(function*() {
+      const { get } = yield* serveDashboard()
+      const { text } = yield* get("/dashboard/sign-in")
+      const paths = [...text.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = ""]) => path)
+      assert.deepStrictEqual(paths.map((path) => path.replace(/\.[\w-]{16}\./, ".")), [
+        "/assets/icon.svg",
+        "/assets/dashboard.css",
+        "/assets/copy-text.js",
+        "/assets/time-ago.js"
+      ])
+      for (const path of paths) {
+        const { headers, status, text } = yield* get(path)
+        assert.strictEqual(status, 200)
+        assert.strictEqual(headers.get("cache-control"), "public, max-age=31536000, immutable")
+        assert.include(["br", "gzip"], headers.get("content-encoding"))
+        if (path.endsWith(".css")) assert.isAtMost(Buffer.byteLength(text), 12 * 1024)
+        if (path.endsWith(".js")) assert.notMatch(text, /: (void|string|HTMLElement)\b/)
+      }
+      assert.strictEqual((yield* get("/assets/dashboard.0000000000000000.css")).status, 404)
+    }))
+})
+
+describe.skipIf(!available)("the pages in a browser", () => {
+  it.live("are accessible, in both schemes and widths", () =>
+    Effect.gen(function*() {
+      const { signIn, url } = yield* serveDashboard()
+      const cookie = { url, text: yield* signIn() }
+      const chromium = yield* browser
+      for (const dark of [false, true]) {
+        for (const width of widths) {
+          const guest = yield* openTab(chromium, { dark, width })
+          const member = yield* openTab(chromium, { dark, width, cookie })
+          for (
+            const [{ errors, page }, path] of [[guest, "/dashboard/sign-in"], [member, "/dashboard"]] as const
+          ) {
+            yield* Effect.promise(() => page.goto(`${url}${path}`))
+            yield* checkAccessibility(page)
+            yield* picture(page, `${path.slice(1).replaceAll("/", "-")}-${width}${dark ? "-dark" : ""}`)
+            assert.deepStrictEqual(errors, [])
+          }
+        }
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("sign in with the keyboard alone, and without JavaScript", () =>
+    Effect.gen(function*() {
+      const { url } = yield* serveDashboard()
+      const chromium = yield* browser
+      for (const javaScript of [true, false]) {
+        const { errors, page } = yield* openTab(chromium, { javaScript, width: 360 })
+        yield* Effect.promise(async () => {
+          await page.goto(`${url}/dashboard`)
+          await page.waitForSelector("input[name=login]:focus")
+          await page.keyboard.type(operator.login)
+          await page.keyboard.press("Tab")
+          await page.keyboard.type(operator.password)
+          await page.keyboard.press("Enter")
+          await page.waitForURL(`${url}/dashboard`)
+          assert.strictEqual(await page.locator("h1").textContent(), "Overview")
+        })
+        assert.deepStrictEqual(errors, [])
+      }
+    }).pipe(Effect.scoped))
+})
