@@ -171,7 +171,9 @@ const rules: ReadonlyArray<Rule> = [
     ["websub", "api"],
     ["management", "api"],
     ["api", "stream"],
-    ["api", "websub"]
+    ["api", "websub"],
+    ["api", "pages"],
+    ["pages", "api"]
   ] as const).map(([room, sister]) => ({
     at: `src/http/${room}`,
     rule: `http/${room} does not know http/${sister}`,
@@ -208,6 +210,20 @@ const rules: ReadonlyArray<Rule> = [
       allowed: `export const page = "http://a.example/"`
     }
   ]),
+  {
+    at: "src/http",
+    rule: "http reads no files, but its pages do",
+    refused: imports("node:fs/promises"),
+    says: "http imports",
+    allowed: imports("node:crypto")
+  },
+  {
+    at: "src/http/pages/elements",
+    rule: "http/pages/elements imports nothing, because browsers load each file alone",
+    refused: imports("#http/pages/Html.ts"),
+    says: "a browser runs these files alone",
+    allowed: `export const page = location.href`
+  },
   {
     at: "src/domain",
     rule: "domain knows no process",
