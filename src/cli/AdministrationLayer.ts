@@ -1,5 +1,12 @@
 import { Effect, Layer, Option, Redacted } from "effect"
-import { type AccountChanges, loginProblem, type Right, tokenRights } from "#domain/Account.ts"
+import {
+  type AccountChanges,
+  loginProblem,
+  passwordProblem,
+  type Right,
+  tokenNameProblem,
+  tokenRights
+} from "#domain/Account.ts"
 import { parsePosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import * as Jid from "#domain/Jid.ts"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
@@ -99,12 +106,10 @@ const listDeliveries = Effect.fn("Administration.deliveries")(function*(
 const parseTopic = (given: string) =>
   Effect.mapError(Effect.fromResult(Topic.parse(given, "--topic")), ({ message }) => fail(message))
 
-const minPasswordLength = 8
-
-const checkPassword = (password: string) =>
-  password.length >= minPasswordLength && password.length <= 1024
-    ? Effect.void
-    : Effect.fail(fail(`A password has ${minPasswordLength} to 1024 characters; this one has ${password.length}.`))
+const checkPassword = (password: string) => {
+  const problem = passwordProblem(password)
+  return problem === undefined ? Effect.void : Effect.fail(fail(problem))
+}
 
 const createAccount = Effect.fn("Administration.createAccount")(
   function*(accounts: Accounts, login: string, password: string, admin: boolean) {
@@ -161,19 +166,11 @@ const ownDomainProblem = (bare: string, login: string, xmppDomain: string): stri
       + "WINDHOVER_XMPP_DOMAIN, the login is the address. Use an address on another server."
 }
 
-/** Names that a table can show and a database can store. */
-const tokenName = /^\P{Cc}{0,100}$/u
-
 const createToken = Effect.fn("Administration.createToken")(
   function*(accounts: Accounts, login: string, name: string, granted: ReadonlyArray<Right>) {
     if (granted.length === 0) return yield* fail(`A token needs at least one right of: ${tokenRights.join(", ")}.`)
-    if (!tokenName.test(name)) {
-      return yield* fail(
-        `${
-          JSON.stringify(name)
-        } cannot be the name of a token. A name has at most 100 characters and no control characters.`
-      )
-    }
+    const problem = tokenNameProblem(name)
+    if (problem !== undefined) return yield* fail(problem)
     const { admin, id } = yield* findAccount(accounts, login)
     if (granted.includes("admin") && admin !== true) {
       return yield* fail(

@@ -83,3 +83,26 @@ export const loginProblem = (login: string): string | undefined =>
   loginPattern.test(login)
     ? undefined
     : "A login has 1 to 63 characters, starts with a letter or digit, and holds only a-z, 0-9, '.', '_', '+' and '-'."
+
+const minPasswordLength = 8
+const maxPasswordLength = 1024
+
+/** The problem of a new password; undefined for a usable one. */
+export const passwordProblem = ({ length }: string): string | undefined =>
+  length >= minPasswordLength && length <= maxPasswordLength
+    ? undefined
+    : `A password has ${minPasswordLength} to ${maxPasswordLength} characters; this one has ${length}.`
+
+/** Names that a table can show and a database can store. */
+const tokenName = /^\P{Cc}{0,100}$/u
+
+/** The problem of a token's name; undefined for a usable one. */
+export const tokenNameProblem = (name: string): string | undefined =>
+  tokenName.test(name)
+    ? undefined
+    : `${
+      JSON.stringify(name)
+    } cannot be the name of a token. A name has at most 100 characters and no control characters.`
+
+/** True for the name of a password in `Caller.credential`. */
+export const isPassword = ({ credential }: Pick<Caller, "credential">): boolean => credential.startsWith("account:")

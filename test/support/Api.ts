@@ -7,6 +7,7 @@ import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
 import { Secrets } from "#actors/operations/Secrets.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
@@ -55,7 +56,7 @@ export const management = Layer.mergeAll(
 )
 
 /** Stores of the dashboard that no test of the API reads. */
-export const dashboardStores = Layer.mock(SessionStore, {})
+export const dashboardStores = Layer.mergeAll(Layer.mock(SessionStore, {}), Layer.mock(HubSubscriptionStore, {}))
 
 /** An outbox in which three deliveries wait, the oldest one since the epoch. */
 export const outbox = Layer.mock(Outbox, { measure: Effect.succeed({ waiting: 3, oldestAt: 0 }) })

@@ -22,7 +22,7 @@ export interface PageResponse {
 }
 
 /** One request; redirects are not followed. */
-export const request = (url: string, init: RequestInit = {}): Effect.Effect<PageResponse> =>
+const request = (url: string, init: RequestInit = {}): Effect.Effect<PageResponse> =>
   Effect.promise(async () => {
     const response = await fetch(url, { redirect: "manual", ...init })
     const cookie = response.headers.getSetCookie()[0]?.split(";")[0]
@@ -30,7 +30,7 @@ export const request = (url: string, init: RequestInit = {}): Effect.Effect<Page
   })
 
 /** The token of the forms of a page. */
-export const formTokenOf = (text: string): string => /name="form_token" value="([\w-]+)"/.exec(text)?.[1] ?? ""
+const formTokenOf = (text: string): string => /name="form_token" value="([\w-]+)"/.exec(text)?.[1] ?? ""
 
 /**
  * The pages on a real socket, over stores in memory and mocked operations. An unmocked method dies.

@@ -94,7 +94,7 @@ const escape = (text: string): string => text.replace(/[&<>"'\r]/g, (character) 
 const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
 /** Makes control characters visible: `⟨U+202E⟩`. */
-export const showControls = (text: string): string =>
+const showControls = (text: string): string =>
   text.replace(controls, (character) => `⟨U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`)
 
 /** The URL for a link. Browsers ignore tabs, line ends and leading spaces, which would otherwise hide a scheme. */

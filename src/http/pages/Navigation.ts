@@ -18,5 +18,19 @@ export const navigation: ReadonlyArray<NavigationGroup> = [
     items: [
       { path: "/dashboard", label: "Overview", needs: "session" }
     ]
+  },
+  {
+    label: "Access",
+    items: [
+      { path: "/dashboard/tokens", label: "Tokens", needs: "session" },
+      { path: "/dashboard/account", label: "Account", needs: "session" }
+    ]
+  },
+  {
+    label: "Operator",
+    items: [
+      { path: "/dashboard/hubs", label: "Hubs", needs: "admin" },
+      { path: "/dashboard/settings", label: "Settings", needs: "admin" }
+    ]
   }
 ]

@@ -1,12 +1,15 @@
 import type { Effect } from "effect"
+import { accountActions, accountPages } from "./Account.ts"
+import { operatorPages } from "./Operator.ts"
 import { overviewPages } from "./Overview.ts"
 import { signInActions, signInPages } from "./SignIn.ts"
+import { tokenActions, tokenPages } from "./Tokens.ts"
 
 /** All pages. A new page is a file with a table, a line here, and a line in `Navigation.ts`. */
-export const pages = [...signInPages, ...overviewPages]
+export const pages = [...signInPages, ...overviewPages, ...tokenPages, ...accountPages, ...operatorPages]
 
 /** The targets of all forms. */
-export const actions = [...signInActions]
+export const actions = [...signInActions, ...tokenActions, ...accountActions]
 
 /** The services behind the pages. */
 export type PageServices = Effect.Services<
