@@ -1,10 +1,12 @@
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Deferred, Effect, Layer } from "effect"
-import type { SqlClient } from "effect/sql"
+import { Clock, Context, Deferred, Effect, Layer } from "effect"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import { SqlClient } from "effect/sql"
 import * as path from "node:path"
 import { Duplex } from "node:stream"
 import { maintain } from "#layers/postgres/embedded/Maintenance.ts"
 import { startThread } from "#layers/postgres/embedded/Thread.ts"
+import { GenericPlanClient, genericPlans } from "#layers/sql/GenericPlans.ts"
 import { type DatabaseError, databaseError } from "./DatabaseError.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 import { maxMessageSize, patchPgClient } from "./PgClientPatches.ts"
@@ -21,20 +23,32 @@ import { maxMessageSize, patchPgClient } from "./PgClientPatches.ts"
 export const layer = (
   options: { readonly directory: string }
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
-  Layer.effectDiscard(maintain()).pipe(Layer.provideMerge(PgClient.layerFrom(makeClient(options.directory))))
+  Layer.effectDiscard(maintain()).pipe(
+    Layer.provideMerge(Layer.effectContext(makeClients(options.directory))),
+    Layer.provide(Reactivity.layer)
+  )
 
-const makeClient = Effect.fnUntraced(function*(directory: string) {
+const makeClients = Effect.fnUntraced(function*(directory: string) {
   const cluster = yield* DataDirectory.open(directory)
   const connect = yield* superviseThread(cluster)
-  const client = yield* PgClient.make({
-    stream: connect,
-    username: "postgres",
-    database: "postgres",
-    maxConnections: 8,
-    connectTimeout: "1 minute", // a new connection waits behind open transactions
-    maxMessageSize
-  }).pipe(Effect.orDie) // the client connects at the first statement, so that this cannot fail
-  return patchPgClient(client, "pglite")
+  const makeClient = (maxConnections: number, startupParameters: Readonly<Record<string, string>>) =>
+    PgClient.make({
+      stream: connect,
+      username: "postgres",
+      database: "postgres",
+      maxConnections,
+      startupParameters,
+      connectTimeout: "1 minute", // a new connection waits behind open transactions
+      maxMessageSize
+    }).pipe(
+      Effect.orDie, // the client connects at the first statement, so that this cannot fail
+      Effect.map((client) => patchPgClient(client, "pglite"))
+    )
+  const client = yield* makeClient(8, {})
+  return Context.make(PgClient.PgClient, client).pipe(
+    Context.add(SqlClient.SqlClient, client),
+    Context.add(GenericPlanClient, yield* makeClient(4, genericPlans))
+  )
 })
 
 /** Keeps a thread running until the scope closes. Returns a function that opens a connection to the current thread. */

@@ -4,6 +4,7 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as DatabaseHeartbeat from "#layers/sql/DatabaseHeartbeat.ts"
 import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
+import { GenericPlanClient, genericPlans } from "#layers/sql/GenericPlans.ts"
 import { describe, isTransient, sqlState } from "#layers/sql/Query.ts"
 import { type DatabaseError, databaseError } from "./DatabaseError.ts"
 import { maxMessageSize, patchPgClient } from "./PgClientPatches.ts"
@@ -28,11 +29,11 @@ interface PostgresOptions {
 export const layer = (
   options: PostgresOptions
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
-  Layer.mergeAll(layerClient(options), layerLiveness(options.url))
+  Layer.mergeAll(layerClient(options), layerGenericPlans(options.url), layerLiveness(options.url))
 
 const layerClient = ({ startTimeout = "1 minute", url }: PostgresOptions) =>
   PgClient.layerFrom(Effect.gen(function*() {
-    const client = yield* connect(url)
+    const client = yield* connect(url, { maxConnections: 5 })
     let failures = 0
     yield* checkVersion(client).pipe(
       Effect.tapError((error) =>
@@ -48,13 +49,21 @@ const layerClient = ({ startTimeout = "1 minute", url }: PostgresOptions) =>
     return client
   }))
 
-/** Uses a connection of its own. It is open while a statement takes long, and for a minute after. */
-const layerLiveness = (url: Redacted.Redacted) =>
-  Layer.effect(DatabaseLiveness, Effect.flatMap(connect(url, 1), DatabaseHeartbeat.make)).pipe(
+const layerGenericPlans = (url: Redacted.Redacted) =>
+  Layer.effect(GenericPlanClient, connect(url, { maxConnections: 5, startupParameters: genericPlans })).pipe(
     Layer.provide(Reactivity.layer)
   )
 
-const connect = (url: Redacted.Redacted, maxConnections = 10) =>
+/** Uses a connection of its own. It is open while a statement takes long, and for a minute after. */
+const layerLiveness = (url: Redacted.Redacted) =>
+  Layer.effect(DatabaseLiveness, Effect.flatMap(connect(url, { maxConnections: 1 }), DatabaseHeartbeat.make)).pipe(
+    Layer.provide(Reactivity.layer)
+  )
+
+const connect = (
+  url: Redacted.Redacted,
+  { maxConnections, startupParameters = {} }: Pick<PgClient.PgPoolConfig, "maxConnections" | "startupParameters">
+) =>
   PgClient.make({
     url,
     maxConnections,
@@ -62,7 +71,8 @@ const connect = (url: Redacted.Redacted, maxConnections = 10) =>
     startupParameters: {
       // No statement takes long by design. A stuck one would hold its locks without these limits.
       statement_timeout: "30s",
-      idle_in_transaction_session_timeout: "60s"
+      idle_in_transaction_session_timeout: "60s",
+      ...startupParameters
     },
     keepAlive: "30 seconds", // reveals a vanished server on an idle connection
     maxMessageSize

@@ -22,9 +22,10 @@ import {
   nameOfPassword,
   nameOfToken
 } from "./Credentials.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import * as Passwords from "./Passwords.ts"
 import { run } from "./Query.ts"
-import { column, instant, legalText, millis, padValues, urlKey } from "./Values.ts"
+import { column, instant, legalText, millis, urlKey } from "./Values.ts"
 
 interface AccountRow {
   readonly id: number
@@ -90,6 +91,7 @@ export const layerWith = (cost: Passwords.Cost) =>
     AccountStore,
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
+      const genericSql = yield* sqlWithGenericPlans
       const passwords = Passwords.make(cost)
       return AccountStore.of({
         create: create(sql, passwords),
@@ -99,8 +101,8 @@ export const layerWith = (cost: Passwords.Cost) =>
         update: update(sql),
         list: list(sql),
         setPassword: setPassword(sql, passwords),
-        authenticate: Effect.fn("AccountStore.authenticate")(makeAuthenticate(passwords, makeLookup(sql))),
-        rightsOf: selectRights(sql),
+        authenticate: Effect.fn("AccountStore.authenticate")(makeAuthenticate(passwords, makeLookup(genericSql))),
+        rightsOf: selectRights(genericSql),
         createToken: createToken(sql),
         listTokens: listTokens(sql),
         revokeToken: revokeToken(sql)
@@ -176,14 +178,12 @@ const update = (sql: SqlClient.SqlClient) =>
  */
 const makeLookup = (sql: SqlClient.SqlClient) => {
   const lookup = batched({
-    spacingMs: 0,
-    gatheringMs: 0,
     concurrency: 1,
     maxInputs: 500,
     run: Effect.fnUntraced(function*(wanted: ReadonlyArray<{ readonly login: string; readonly tokenHash: Buffer }>) {
       const rows = yield* run(sql.unsafe<CredentialRow>(lookupSql, [
-        column.texts(padValues(wanted.map(({ login }) => login), null)),
-        column.bytes(padValues(wanted.map(({ tokenHash }) => tokenHash), null))
+        column.texts(wanted.map(({ login }) => login)),
+        column.bytes(wanted.map(({ tokenHash }) => tokenHash))
       ]))
       const found = wanted.map((): Option.Option<LoginCredentials> => Option.none())
       for (const row of rows) found[row.position - 1] = Option.some(credentialsOf(row))

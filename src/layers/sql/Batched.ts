@@ -1,10 +1,8 @@
-import { Clock, type Context, Effect, Exit, Latch } from "effect"
+import { type Context, Effect, Exit, Latch } from "effect"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 
 interface BatchOptions<In, Out> {
-  /** Minimum milliseconds between the starts of two statements. */
-  readonly spacingMs: number
-  /** Milliseconds that the first caller waits for further callers; 1 by default. With 0, callers of the same event-loop turn share a statement. */
+  /** Milliseconds that the first caller waits for further callers; 0 by default: callers of the same event-loop turn share a statement. */
   readonly gatheringMs?: number
   /** Maximum of running statements; 2 by default, so that the next one is sent while the server runs the first. */
   readonly concurrency?: number
@@ -20,10 +18,10 @@ interface Waiter<In, Out> {
 }
 
 /**
- * Runs one statement for all callers within some milliseconds.
+ * Runs one statement for all callers that arrive while earlier statements run: a group commit.
  *
- * After a pause the first caller hardly waits. More callers, and a slower database, make larger statements: a large
- * statement costs the database as much as forty rows before it returns the first row.
+ * A caller of an idle batch does not wait. More callers, and a slower database, make larger statements, because a statement
+ * costs more than many of its rows.
  *
  * An unavailable database fails all callers of a statement. After a defect each input runs alone, so that bad data fails only its own caller.
  *
@@ -31,7 +29,7 @@ interface Waiter<In, Out> {
  * deleted requests alive (docs/decisions/0015), together with the documents behind their strings. Hence this implementation.
  */
 export const batched = <In, Out>(
-  { concurrency = 2, gatheringMs = 1, maxInputs, run, spacingMs }: BatchOptions<In, Out>
+  { concurrency = 2, gatheringMs = 0, maxInputs, run }: BatchOptions<In, Out>
 ) => {
   const runFor = runForCallers(run)
 
@@ -45,18 +43,12 @@ export const batched = <In, Out>(
       Effect.onExit(() => Effect.sync(() => --running < concurrency && free.openUnsafe()))
     )
 
-  let lastStart = -Infinity
-  const waitForStart = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    // `spacingMs` also bounds the wait after a clock was set back.
-    const milliseconds = Math.min(Math.max(lastStart + spacingMs - now, gatheringMs), spacingMs)
-    lastStart = now + milliseconds
-    return milliseconds === 0 ? Effect.yieldNow : Effect.sleep(milliseconds)
-  })
+  const gather = gatheringMs === 0 ? Effect.yieldNow : Effect.sleep(gatheringMs)
 
   /** The callers of the next statement; undefined without callers. */
   let waiting: Array<Waiter<In, Out>> | undefined
   const runNext = Effect.andThen(
-    Effect.andThen(waitForStart, free.await),
+    Effect.andThen(gather, free.await),
     Effect.suspend(() => {
       const callers = waiting ?? []
       waiting = undefined

@@ -5,6 +5,13 @@
 export const isLive = (subscription: string): string =>
   `(${subscription}.state = 1 or ${subscription}.state = 2 and ${subscription}.channel = 0) and (${subscription}.lease_until is null or ${subscription}.lease_until > to_timestamp($1::float8 / 1000.0))`
 
+/**
+ * Condition that is true: the commit of this statement does not wait for the disk. The next commit that waits writes it, too.
+ *
+ * After a crash, the writes of the last second may be missing. They may repeat work, never lose work.
+ */
+export const commitsLater = "(select set_config('synchronous_commit', 'off', true)) is not null"
+
 /** The sentence of a notification that a paused subscription did not get. */
 const pausedMessage = "The subscription is paused; resume the subscription and recover the notification."
 

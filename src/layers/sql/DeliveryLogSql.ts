@@ -13,6 +13,7 @@ import { repeatInBackground } from "./Background.ts"
 import { findDelivery } from "./DeliveryLogDetail.ts"
 import { listDeliveries } from "./DeliveryLogPages.ts"
 import { insertSuccesses, positionAt, resultOfFailure, resultOfSuccess } from "./DeliveryLogRows.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
 import { column, instant, legalText } from "./Values.ts"
 
@@ -35,12 +36,13 @@ export const layer = Layer.effect(
   DeliveryLog,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    const genericSql = yield* sqlWithGenericPlans
     const buffer = makeBuffer()
     const flush = Effect.suspend(() => {
       const successes = buffer.takeAll()
       return successes.length === 0
         ? Effect.void
-        : Effect.map(writeSuccesses(sql, successes), (rows) => buffer.setRecorded(rows.map(({ id }) => id)))
+        : Effect.map(writeSuccesses(genericSql, successes), (rows) => buffer.setRecorded(rows.map(({ id }) => id)))
     })
     yield* repeatInBackground(flush, Schedule.spaced("1 second"), "Successful deliveries are not logged")
     yield* Effect.addFinalizer(() => Effect.ignore(flush))

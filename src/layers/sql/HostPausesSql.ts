@@ -38,7 +38,6 @@ const save = (sql: SqlClient.SqlClient) =>
 const makeReadPartition = (sql: SqlClient.SqlClient) =>
   batched({
     gatheringMs: 20,
-    spacingMs: 20,
     maxInputs: partitionCount,
     run: Effect.fnUntraced(function*(partitions: ReadonlyArray<number>) {
       const rows = yield* run(sql.unsafe<HostPause & { readonly partition: number }>(

@@ -1,7 +1,8 @@
 import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import { maxReadBytes, NotificationLog, type NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { batched } from "./Batched.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { notificationOf, type NotificationRow, notificationSelect } from "./NotificationRows.ts"
 import { run } from "./Query.ts"
 import { column } from "./Values.ts"
@@ -9,7 +10,7 @@ import { column } from "./Values.ts"
 export const layer = Layer.effect(
   NotificationLog,
   Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
+    const sql = yield* sqlWithGenericPlans
     const readAfter = makeReadAfter(sql)
     return NotificationLog.of({
       heads: selectHeads(sql),
@@ -45,7 +46,6 @@ interface NumberedRow extends NotificationRow {
 /** Equal requests of a batch are read once: many listeners of one resource have the same cursor. */
 const makeReadAfter = (sql: SqlClient.SqlClient) =>
   batched<LogRequest, ReadonlyArray<NumberedNotification>>({
-    spacingMs: 2,
     maxInputs: 64, // each may read `maxReadBytes`
     run: Effect.fnUntraced(function*(requests) {
       const distinct = [...new Map(requests.map((request) => [keyOfRequest(request), request])).values()]

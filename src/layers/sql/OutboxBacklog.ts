@@ -34,7 +34,6 @@ interface WaitingRow {
 /** Reads the first waiting deliveries of subscriptions. `confirmed` are the ids that `flush` has not deleted yet. */
 export const makeReadBacklog = (sql: SqlClient.SqlClient, confirmed: ReadonlySet<number>) =>
   batched<BacklogRequest, Backlog>({
-    spacingMs: 5,
     maxInputs: 500,
     run: Effect.fnUntraced(function*(requests) {
       const ids = [...new Set(requests.map(({ id }) => id))]

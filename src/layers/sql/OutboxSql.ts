@@ -5,6 +5,8 @@ import { maxMeasured, Outbox } from "#domain/ports/Outbox.ts"
 import { repeatInBackground } from "./Background.ts"
 import { batched } from "./Batched.ts"
 import { insertFailures, resultOfFailure, storedMessage } from "./DeliveryLogRows.ts"
+import { commitsLater } from "./Conditions.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { makeReadBacklog } from "./OutboxBacklog.ts"
 import { splitDelivery } from "./OutboxSplit.ts"
 import { run } from "./Query.ts"
@@ -25,22 +27,23 @@ export const layer = Layer.effect(
   Outbox,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    const genericSql = yield* sqlWithGenericPlans
     const confirmed = new Set<number>()
-    const readBacklog = makeReadBacklog(sql, confirmed)
-    const writeFailure = makeWriteFailure(sql)
-    const { confirm, flush } = yield* makeConfirm(sql, confirmed)
+    const readBacklog = makeReadBacklog(genericSql, confirmed)
+    const writeFailure = makeWriteFailure(genericSql)
+    const { confirm, flush } = yield* makeConfirm(genericSql, confirmed)
     const split = splitDelivery(sql)
     return Outbox.of({
       backlog: (id, count, bytes = Infinity) => readBacklog({ id, count, bytes }),
       confirm,
-      confirmPart: confirmPart(sql),
+      confirmPart: confirmPart(genericSql),
       postpone: (delivery, dueAt, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt, attempt })),
       drop: (delivery, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt: undefined, attempt })),
       // A confirmed delivery may not count as waiting.
       split: (delivery, attempt) => Effect.andThen(flush, split(delivery, attempt)),
-      dropOlder: dropOlder(sql),
-      hold: hold(sql),
-      restartWaiting: restartWaiting(sql),
+      dropOlder: dropOlder(genericSql),
+      hold: hold(genericSql),
+      restartWaiting: restartWaiting(genericSql),
       findStalled: selectStalled(sql),
       measure: measure(sql),
       flush
@@ -54,7 +57,7 @@ const makeConfirm = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, confir
   const flush = semaphore.withPermits(1)(Effect.suspend(() => {
     const ids = [...confirmed]
     return ids.length === 0 ? Effect.void : run(
-      sql.unsafe(`delete from deliveries where id = any($1::int8[])`, [column.ids(ids)])
+      sql.unsafe(`delete from deliveries where id = any($1::int8[]) and ${commitsLater}`, [column.ids(ids)])
     ).pipe(Effect.map(() => ids.forEach((id) => confirmed.delete(id))))
   }))
   // The fiber sleeps until a delivery is confirmed: a look every 50 ms costs as much as fifty polls.
@@ -87,7 +90,6 @@ const confirmPart = (sql: SqlClient.SqlClient) =>
 /** Stores failed attempts in the outbox and in the delivery log. */
 const makeWriteFailure = (sql: SqlClient.SqlClient) =>
   batched<FailedAttempt, true>({
-    spacingMs: 5,
     maxInputs: 500,
     run: Effect.fnUntraced(function*(failures) {
       const now = yield* Clock.currentTimeMillis

@@ -23,6 +23,23 @@ export const namesOf = <Row>(columns: ReadonlyArray<ParameterColumn<Row>>): stri
 export const unnestOf = <Row>(columns: ReadonlyArray<ParameterColumn<Row>>, first: number): string =>
   `unnest(${columns.map(({ type }, i) => `$${first + i}::${type}[]`).join(", ")})`
 
+/**
+ * The same rows with all columns but the first by subscript.
+ *
+ * Each array of `unnest` becomes a stored set of rows, which costs more than the few rows of most statements. A subscript walks through texts
+ * and nulls, so that this form is for some dozens of rows.
+ */
+export const subscriptsOf = <Row>(
+  [key, ...others]: ReadonlyArray<ParameterColumn<Row>>,
+  first: number
+): string =>
+  key === undefined ? "" : `(
+    select key.${key.name}, ${
+    others.map(({ name, type }, i) => `($${first + 1 + i}::${type}[])[key.position] as ${name}`).join(", ")
+  }
+    from unnest($${first}::${key.type}[]) with ordinality key(${key.name}, position)
+  )`
+
 export const encodeRows = <Row>(
   columns: ReadonlyArray<ParameterColumn<Row>>,
   rows: ReadonlyArray<Row>

@@ -3,6 +3,8 @@ import { SqlClient } from "effect/sql"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
 import { batched } from "./Batched.ts"
+import { commitsLater } from "./Conditions.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { column, farFuture, instant, millis } from "./Values.ts"
 import { run } from "./Query.ts"
 
@@ -30,12 +32,16 @@ export const layer = Layer.effect(
   Pings,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const insert = makeInsert(sql)
+    const genericSql = yield* sqlWithGenericPlans
+    const insert = makeInsert(genericSql)
+    const resolve = makeResolve(genericSql)
     return Pings.of({
       record: Effect.fn("Pings.record")(function*(ping, outcome) {
         yield* insert({ ping, outcome, receivedAt: yield* Clock.currentTimeMillis })
       }),
-      resolve: resolve(sql),
+      resolve: Effect.fn("Pings.resolve")(function*(resourceId, until, outcome) {
+        yield* resolve({ resourceId, until, outcome })
+      }),
       findUnanswered: selectUnanswered(sql),
       list: list(sql)
     })
@@ -44,7 +50,6 @@ export const layer = Layer.effect(
 
 const makeInsert = (sql: SqlClient.SqlClient) =>
   batched<ReceivedPing, true>({
-    spacingMs: 5,
     maxInputs: 500,
     run: Effect.fnUntraced(function*(rows) {
       yield* run(sql.unsafe(
@@ -66,22 +71,37 @@ const makeInsert = (sql: SqlClient.SqlClient) =>
     })
   })
 
-const resolve = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Pings.resolve")(function*(resourceId: number, until: number, outcome: PingOutcome) {
-    yield* run(sql.unsafe(
-      `update pings set outcome = $3::int2, code = $4::int2, entries = $5::int4, message = $6::text,
-        answered_at = ${instant("$7::float8")}
-      where resource_id = $1::int8 and outcome is null and received_at <= ${instant("$2::float8")}`,
-      [
-        BigInt(resourceId),
-        until,
-        outcomeTags.indexOf(outcome._tag),
-        "code" in outcome ? outcome.code : null,
-        "entries" in outcome ? outcome.entries : null,
-        "message" in outcome ? outcome.message : null,
-        yield* Clock.currentTimeMillis
-      ]
-    ))
+interface ResolvedPing {
+  readonly resourceId: number
+  readonly until: number
+  readonly outcome: PingOutcome
+}
+
+/** Outcomes may be lost in a crash: the pings are then answered again. */
+const makeResolve = (sql: SqlClient.SqlClient) =>
+  batched<ResolvedPing, true>({
+    concurrency: 1,
+    maxInputs: 500,
+    run: Effect.fnUntraced(function*(rows) {
+      yield* run(sql.unsafe(
+        `update pings p set outcome = r.outcome, code = r.code, entries = r.entries, message = r.message,
+          answered_at = ${instant("$7::float8")}
+        from unnest($1::int8[], $2::float8[], $3::int4[], $4::int4[], $5::int4[], $6::text[])
+          r(resource_id, until, outcome, code, entries, message)
+        where p.resource_id = r.resource_id and p.outcome is null and p.received_at <= ${instant("r.until")}
+          and ${commitsLater}`,
+        [
+          column.ids(rows.map(({ resourceId }) => resourceId)),
+          column.numbers(rows.map(({ until }) => until)),
+          column.integers(rows.map(({ outcome }) => outcomeTags.indexOf(outcome._tag))),
+          column.integers(rows.map(({ outcome }) => "code" in outcome ? outcome.code : null)),
+          column.integers(rows.map(({ outcome }) => "entries" in outcome ? outcome.entries : null)),
+          column.texts(rows.map(({ outcome }) => "message" in outcome ? outcome.message : null)),
+          yield* Clock.currentTimeMillis
+        ]
+      ))
+      return rows.map(() => true)
+    })
   })
 
 const selectUnanswered = (sql: SqlClient.SqlClient) =>

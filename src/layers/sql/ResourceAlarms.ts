@@ -14,7 +14,6 @@ const maxLookedUp = 2
 export const makeReadAlarms = (sql: SqlClient.SqlClient, touchOf: (resourceId: number) => UnchangedPoll | undefined) =>
   batched({
     gatheringMs: 20,
-    spacingMs: 20,
     maxInputs: partitionCount,
     run: Effect.fnUntraced(function*(wanted: ReadonlyArray<number>) {
       const now = yield* Clock.currentTimeMillis

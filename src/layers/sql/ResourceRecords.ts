@@ -11,14 +11,13 @@ import { makeResourceBytes } from "./ResourceBytes.ts"
 import {
   maxPieceBytes,
   piecesOf,
-  pieceSql,
   type PreparedWrite,
   prepareWrite,
-  type RecordedRow,
   recordParameters,
-  recordSql,
+  shapeOf,
   type WritePiece
-} from "./RecordStatement.ts"
+} from "./RecordParameters.ts"
+import { pieceSql, type RecordedRow, recordSql } from "./RecordStatement.ts"
 import { unsigned } from "./Values.ts"
 import { toDeliveries } from "./WrittenDeliveries.ts"
 
@@ -27,7 +26,6 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
   const { count, trim } = yield* makeResourceBytes(sql)
   const { countStrangers } = yield* DiskRoom
   const recordBatch = batched<PreparedWrite, ReadonlyArray<Delivery>>({
-    spacingMs: 100,
     maxInputs: 64,
     run: Effect.fnUntraced(function*(writes) {
       const deliveries = new Map<PreparedWrite, ReadonlyArray<Delivery>>()
@@ -61,10 +59,11 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
 
 const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes: ReadonlyArray<PreparedWrite>) {
   const now = yield* Clock.currentTimeMillis
+  const shape = shapeOf(writes)
   const [first] = writes
   const rows = first !== undefined && first.bodies === undefined
     ? yield* recordLarge(sql, first, now)
-    : yield* run(retryConflicts(sql.unsafe<RecordedRow>(recordSql, recordParameters(writes, now))))
+    : yield* run(retryConflicts(sql.unsafe<RecordedRow>(recordSql[shape], recordParameters(shape, writes, now))))
   const byResource = Map.groupBy(rows, ({ resource }) => resource)
   return writes.map(({ write }) => deliveriesOf(write, byResource.get(write.state.id) ?? [], now))
 })
@@ -78,7 +77,9 @@ const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes
 const recordLarge = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, prepared: PreparedWrite, now: number) {
   const { write } = prepared
   const stored: Array<{ readonly seq: bigint; readonly hash: bigint }> = []
-  const writeRest = Effect.suspend(() => sql.unsafe<RecordedRow>(recordSql, recordParameters([prepared], now, stored)))
+  const writeRest = Effect.suspend(() =>
+    sql.unsafe<RecordedRow>(recordSql.full, recordParameters("full", [prepared], now, stored))
+  )
   if (write.announce?._tag !== "Entries") {
     for (const piece of piecesOf(write, now)) yield* run(retryConflicts(writePiece(sql, piece)))
     return yield* run(retryConflicts(writeRest))

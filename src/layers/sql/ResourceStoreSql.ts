@@ -5,6 +5,7 @@ import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import { batched } from "./Batched.ts"
 import { isLive } from "./Conditions.ts"
 import { announceFirst } from "./FirstAnnouncement.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
 import { makeReadAlarms } from "./ResourceAlarms.ts"
 import { makeRecord } from "./ResourceRecords.ts"
@@ -19,21 +20,22 @@ import {
 } from "./ResourceRows.ts"
 import { makeTouches } from "./ResourceTouches.ts"
 import { formats } from "./SubscriptionRows.ts"
-import { column, padValues, urlKey } from "./Values.ts"
+import { column, urlKey } from "./Values.ts"
 
 export const layer = Layer.effect(
   ResourceStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const { flush, touch, touchOf, withTouch } = yield* makeTouches(sql)
+    const genericSql = yield* sqlWithGenericPlans
+    const { flush, touch, touchOf, withTouch } = yield* makeTouches(genericSql)
     return ResourceStore.of({
-      find: find(sql, withTouch),
-      findSubscribed: findSubscribed(sql, withTouch),
-      findFragments: findFragments(sql),
-      load: makeLoad(sql, withTouch),
+      find: find(genericSql, withTouch),
+      findSubscribed: findSubscribed(genericSql, withTouch),
+      findFragments: findFragments(genericSql),
+      load: makeLoad(genericSql, withTouch),
       alarms: makeReadAlarms(sql, touchOf),
       touch,
-      record: yield* makeRecord(sql),
+      record: yield* makeRecord(genericSql),
       announceFirst: announceFirst(sql),
       flush
     })
@@ -53,13 +55,12 @@ const find = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState) => 
 
 const makeLoad = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState) => ResourceState) =>
   batched({
-    spacingMs: 5,
     maxInputs: 1_000,
     run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
       const now = yield* Clock.currentTimeMillis
       const rows = yield* run(sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
         now,
-        column.ids(padValues(ids, ids[0] ?? 0))
+        column.ids(ids)
       ]))
       const byId = new Map(rows.map((row) => [row.id, withTouch(resourceOf(row))]))
       return ids.map((id) => Option.fromNullishOr(byId.get(id)))

@@ -3,6 +3,7 @@ import type { SqlClient } from "effect/sql"
 import type { ResourceProfile, UnchangedPoll } from "#domain/poll/Resource.ts"
 import { repeatInBackground } from "./Background.ts"
 import { chunksOf } from "./Batched.ts"
+import { commitsLater } from "./Conditions.ts"
 import { encodeRows, namesOf, type ParameterColumn, parameterColumn, unnestOf } from "./ParameterRows.ts"
 import { retryConflicts, run } from "./Query.ts"
 import { assignmentsOf, columnsOf, stateParameters } from "./ResourceColumns.ts"
@@ -66,5 +67,5 @@ const touchColumns: ReadonlyArray<ParameterColumn<UnchangedPoll>> = [
 const touchSql = `
   update schedule s set ${assignmentsOf("schedule", "p")}
   from ${unnestOf(touchColumns, 1)} p(${namesOf(touchColumns)})
-  where s.resource_id = p.id and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")}
+  where s.resource_id = p.id and s.resource_id = any($1::int8[]) and ${commitsLater} and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")}
     or s.last_fetch > ${instant("p.last_fetch")} + interval '1 day')`

@@ -4,13 +4,15 @@ import type { Failing } from "#domain/delivery/Retry.ts"
 import type { ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import { batched } from "./Batched.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { retryConflicts, run } from "./Query.ts"
 import { column, instant } from "./Values.ts"
 
 export const layer = Layer.effect(
   SubscriptionHealth,
-  SqlClient.SqlClient.useSync((sql) => {
-    const saveFailing = makeSaveFailing(sql)
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const saveFailing = makeSaveFailing(yield* sqlWithGenericPlans)
     return SubscriptionHealth.of({
       saveFailing: (id, failing) => Effect.asVoid(saveFailing({ id, failing })),
       pause: pause(sql),
@@ -21,7 +23,6 @@ export const layer = Layer.effect(
 
 const makeSaveFailing = (sql: SqlClient.SqlClient) =>
   batched<{ readonly id: number; readonly failing: Failing | undefined }, true>({
-    spacingMs: 5,
     maxInputs: 500,
     run: Effect.fnUntraced(function*(changes) {
       yield* run(retryConflicts(sql.unsafe(

@@ -6,6 +6,7 @@ import type { Subscription } from "#domain/Subscription.ts"
 import { batched } from "./Batched.ts"
 import { trialColumns, trialOf, type TrialRow } from "./BounceRows.ts"
 import { isLive } from "./Conditions.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
 import { type Box, SecretBox } from "./SecretBox.ts"
 import { list, selectFeeds } from "./SubscriptionLists.ts"
@@ -30,7 +31,7 @@ export const layer = Layer.effect(
       countOnSite: countOnSite(sql),
       countInNetwork: countInNetwork(sql),
       find: find(sql, box),
-      load: makeLoad(sql, box),
+      load: makeLoad(yield* sqlWithGenericPlans, box),
       findByTopic: findByTopic(sql, box),
       feeds: selectFeeds(sql, box),
       list: list(sql, box)
@@ -80,7 +81,6 @@ const find = (sql: SqlClient.SqlClient, box: Box) =>
 
 const makeLoad = (sql: SqlClient.SqlClient, box: Box) =>
   batched({
-    spacingMs: 5,
     maxInputs: 1_000,
     run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
       const rows = yield* run(sql.unsafe<SubscriptionRow & TrialRow>(

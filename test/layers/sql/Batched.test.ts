@@ -8,7 +8,6 @@ import { batched } from "#layers/sql/Batched.ts"
 const makeBatch = (durationMs: number, concurrency = 2, max = 64) => {
   const statements: Array<string> = []
   const ask = batched<number, string>({
-    spacingMs: 25,
     concurrency,
     maxInputs: max,
     run: Effect.fnUntraced(function*(inputs) {
@@ -21,22 +20,17 @@ const makeBatch = (durationMs: number, concurrency = 2, max = 64) => {
 }
 
 describe("Batched", () => {
-  it.effect("runs the first call after a pause at once, and lets calls shortly after share a statement", () =>
+  it.effect("runs a call at once while no statement runs, and lets calls of one turn share a statement", () =>
     Effect.gen(function*() {
       const { ask, statements } = makeBatch(0)
       const fibers = [yield* ask(1), yield* ask(2)]
-      yield* TestClock.adjust(3)
+      yield* Effect.forEach(fibers, Fiber.await)
       fibers.push(yield* ask(3))
-      yield* TestClock.adjust(10)
-      fibers.push(yield* ask(4))
-      yield* TestClock.adjust(100)
-      fibers.push(yield* ask(5))
-      yield* TestClock.adjust(100)
-      assert.deepStrictEqual(statements, ["1ms 1 2", "26ms 3 4", "114ms 5"])
-      assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), [1, 2, 3, 4, 5].map((n) => `answer ${n}`))
+      assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), [1, 2, 3].map((n) => `answer ${n}`))
+      assert.deepStrictEqual(statements, ["0ms 1 2", "0ms 3"])
     }))
 
-  it.effect("collects callers while the database is slow, and runs statements of bounded size", () =>
+  it.effect("collects callers while a statement runs, and runs statements of bounded size", () =>
     Effect.gen(function*() {
       const { ask, statements } = makeBatch(200, 1, 4)
       for (let n = 0; n < 7; n++) {
@@ -44,7 +38,34 @@ describe("Batched", () => {
         yield* TestClock.adjust(25)
       }
       yield* TestClock.adjust(1_000)
-      assert.deepStrictEqual(statements, ["1ms 0", "201ms 1 2 3 4", "401ms 5 6"])
+      assert.deepStrictEqual(statements, ["0ms 0", "200ms 1 2 3 4", "400ms 5 6"])
+    }))
+
+  it.effect("sends a second statement while the first one runs, and collects the callers behind both", () =>
+    Effect.gen(function*() {
+      const { ask, statements } = makeBatch(200)
+      for (let n = 0; n < 5; n++) {
+        yield* ask(n)
+        yield* TestClock.adjust(50)
+      }
+      yield* TestClock.adjust(1_000)
+      assert.deepStrictEqual(statements, ["0ms 0", "50ms 1", "200ms 2 3", "250ms 4"])
+    }))
+
+  it.effect("gathers callers for a time, where a statement is expensive and nothing waits for its answer", () =>
+    Effect.gen(function*() {
+      const statements: Array<ReadonlyArray<number>> = []
+      const ask = batched<number, number>({
+        gatheringMs: 20,
+        maxInputs: 64,
+        run: (inputs) => Effect.as(Effect.sync(() => statements.push(inputs)), inputs)
+      })
+      yield* Effect.forkChild(ask(1))
+      yield* TestClock.adjust(19)
+      yield* Effect.forkChild(ask(2))
+      assert.deepStrictEqual(statements, [])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(statements, [[1, 2]])
     }))
 
   it.effect("leaves an interrupted caller out of the statement, and serves the others", () =>
@@ -58,7 +79,7 @@ describe("Batched", () => {
       yield* TestClock.adjust(10)
       const stayed = yield* ask(3)
       yield* TestClock.adjust(1_000)
-      assert.deepStrictEqual(statements, ["1ms 1", "201ms 3"])
+      assert.deepStrictEqual(statements, ["0ms 1", "200ms 3"])
       assert.strictEqual(yield* Fiber.join(stayed), "answer 3")
     }))
 
@@ -66,7 +87,6 @@ describe("Batched", () => {
     Effect.gen(function*() {
       let first = true
       const ask = batched<number, number>({
-        spacingMs: 25,
         concurrency: 1,
         maxInputs: 64,
         run: (inputs) => {
@@ -87,7 +107,6 @@ describe("Batched", () => {
     Effect.gen(function*() {
       let reason: "Defect" | "Unavailable" = "Defect"
       const ask = batched<number, number>({
-        spacingMs: 25,
         concurrency: 1,
         maxInputs: 64,
         run: (inputs) =>

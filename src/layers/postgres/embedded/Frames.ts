@@ -1,6 +1,6 @@
 /** A part of a client's byte stream that the server can act on. */
 export type Frame =
-  | { readonly _tag: "Startup"; readonly bytes: Uint8Array }
+  | { readonly _tag: "Startup"; readonly bytes: Uint8Array; readonly parameters: ReadonlyMap<string, string> }
   | { readonly _tag: "EncryptionRequest" }
   | { readonly _tag: "CancelRequest" }
   | { readonly _tag: "Terminate" }
@@ -51,10 +51,19 @@ export class Frames {
     else if (code === cancelRequest) frames.push({ _tag: "CancelRequest" })
     else {
       this.#started = true
-      frames.push({ _tag: "Startup", bytes: bytes.subarray(from, end) })
+      const packet = bytes.subarray(from, end)
+      frames.push({ _tag: "Startup", bytes: packet, parameters: readParameters(packet) })
     }
     return end
   }
+}
+
+/** Names and values behind length and version, each with a zero byte at the end. */
+const readParameters = (packet: Buffer): ReadonlyMap<string, string> => {
+  const texts = packet.toString("utf8", 8).split("\0")
+  const parameters = new Map<string, string>()
+  for (let i = 0; i + 1 < texts.length && texts[i] !== ""; i += 2) parameters.set(texts[i] ?? "", texts[i + 1] ?? "")
+  return parameters
 }
 
 const readCycle = (bytes: Buffer, from: number, frames: Array<Frame>): number => {
@@ -92,7 +101,13 @@ export const closeStatements = (names: Iterable<string>): Uint8Array => {
 }
 
 /** A cycle that rolls back the open transaction, if any. */
-export const rollback = (): Uint8Array => makeMessage(queryByte, Buffer.from("ROLLBACK\0", "latin1"))
+export const rollback = (): Uint8Array => makeQuery("ROLLBACK")
+
+/** A cycle that sets parameters of the session. */
+export const setParameters = (parameters: ReadonlyArray<readonly [name: string, value: string]>): Uint8Array =>
+  makeQuery(parameters.map(([name, value]) => `SET ${name} TO '${value.replaceAll("'", "''")}'`).join("; "))
+
+const makeQuery = (text: string): Uint8Array => makeMessage(queryByte, Buffer.from(`${text}\0`, "utf8"))
 
 const makeMessage = (type: number, body: Buffer): Buffer => {
   const head = Buffer.alloc(5)

@@ -11,7 +11,8 @@ export interface MaintenanceOptions {
 const defaults: MaintenanceOptions = { checkpointBytes: 64 * 1024 * 1024, freezeAge: 100_000_000 }
 
 /**
- * Runs checkpoints, vacuums and freezes old transaction ids until the scope closes. A server has processes for these.
+ * Runs checkpoints, vacuums and freezes old transaction ids, syncs commits that did not wait for the disk, and discards plans, until the scope
+ * closes. A server has processes for these.
  *
  * All statements wait meanwhile. So it vacuums at most one table per minute, the one with most dead rows.
  */
@@ -20,8 +21,10 @@ export const maintain = Effect.fnUntraced(function*({ checkpointBytes, freezeAge
   let checkpointed = 0
 
   const checkpoint = Effect.gen(function*() {
-    const [log] = yield* sql<{ written: number }>`
-      select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as written`
+    const [log] = yield* sql<{ written: number; unsynced: boolean }>`
+      select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as written,
+        pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn() as unsynced`
+    if (log?.unsynced === true) yield* sql`select pg_logical_emit_message(false, 'windhover', '', true)::text`
     if (log === undefined || log.written - checkpointed < checkpointBytes) return
     yield* sql`checkpoint`
     checkpointed = log.written
@@ -43,8 +46,11 @@ export const maintain = Effect.fnUntraced(function*({ checkpointBytes, freezeAge
     if (oldest !== undefined) yield* sql.unsafe(`vacuum (freeze) ${oldest.name}`).unprepared
   })
 
+  /** Kept plans may be of a time when the tables were small. A server would have analyzed its grown tables, which ends plans, too. */
+  const discardPlans = sql`discard plans`
+
   yield* repeatTask(checkpoint, "5 seconds")
-  yield* repeatTask(Effect.andThen(vacuum, freeze), "1 minute")
+  yield* repeatTask(Effect.andThen(Effect.andThen(vacuum, freeze), discardPlans), "1 minute")
 })
 
 /** Logs a failure and retries at the next interval. */

@@ -1,4 +1,4 @@
-import { closeStatements, type Frame, Frames, rollback } from "./Frames.ts"
+import { closeStatements, type Frame, Frames, rollback, setParameters } from "./Frames.ts"
 
 /** Runs one cycle of the wire protocol and returns all answers of the server. */
 export type Execute = (cycle: Uint8Array) => Uint8Array<ArrayBuffer>
@@ -8,6 +8,8 @@ interface Connection {
   readonly frames: Frames
   /** Its prepared statements in the backend. */
   readonly statements: Set<string>
+  /** Cycle that sets `plannerDefaults`, or the values of its startup packet, in the shared session. */
+  planner: Uint8Array
 }
 
 interface Cycle {
@@ -21,12 +23,15 @@ interface Cycle {
  *
  * Cycles run one after the other in order of arrival. While a transaction is open, only cycles of its connection run.
  * A closed connection rolls back its transaction and removes its prepared statements.
+ *
+ * Of the startup parameters, those of the planner are honoured: the session takes the values of a connection before its cycle.
  */
 export class Sessions {
   readonly #connections = new Map<number, Connection>()
   #queue: Array<Cycle> = []
   #owner: Connection | undefined
   #ownerSince = 0
+  #planner = defaultPlanner
   readonly #execute: Execute
   /** Receives bytes with a buffer of their own, or `undefined` when the backend closes the connection. */
   readonly #send: (id: number, bytes: Uint8Array<ArrayBuffer> | undefined) => void
@@ -43,7 +48,7 @@ export class Sessions {
   }
 
   open(id: number): void {
-    this.#connections.set(id, { id, frames: new Frames(), statements: new Set() })
+    this.#connections.set(id, { id, frames: new Frames(), statements: new Set(), planner: defaultPlanner })
   }
 
   receive(id: number, chunk: Uint8Array): void {
@@ -74,6 +79,7 @@ export class Sessions {
       case "EncryptionRequest":
         return this.#send(connection.id, Uint8Array.of(refusal))
       case "Startup":
+        connection.planner = plannerOf(frame.parameters)
         this.#queue.push({ connection, bytes: frame.bytes })
         return
       case "Cycle":
@@ -102,10 +108,18 @@ export class Sessions {
 
   #pump(): void {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      if (next.connection !== undefined) this.#adoptPlanner(next.connection)
       const isIdle = this.#answer(next.connection, this.#execute(next.bytes))
       this.#owner = isIdle ? undefined : next.connection
       if (!isIdle) this.#ownerSince = this.#now()
     }
+  }
+
+  /** Cycles of the same kind of connection mostly follow one another, so that changes are rare. */
+  #adoptPlanner({ planner }: Connection): void {
+    if (planner === this.#planner) return
+    this.#execute(planner)
+    this.#planner = planner
   }
 
   #next(): Cycle | undefined {
@@ -141,6 +155,21 @@ export class Sessions {
 
 /** The answer to a request for encryption: a thread has no wire to protect. */
 const refusal = 0x4e // N
+
+/** Parameters of the planner that a connection may set by its startup packet, with the values of all other connections. */
+const plannerDefaults = { plan_cache_mode: "auto", enable_seqscan: "on" }
+
+/** The same cycle for the same values, so that two planners are compared by identity. */
+const plannerOf = (startup: ReadonlyMap<string, string>): Uint8Array => {
+  const values = Object.entries(plannerDefaults).map(([name, value]) => [name, startup.get(name) ?? value] as const)
+  const key = JSON.stringify(values)
+  let planner = planners.get(key)
+  if (planner === undefined) planners.set(key, planner = setParameters(values))
+  return planner
+}
+
+const planners = new Map<string, Uint8Array>()
+const defaultPlanner = plannerOf(new Map())
 
 const notificationResponse = 0x41 // A
 const readyForQuery = 0x5a // Z

@@ -41,7 +41,7 @@ describe("Frames", () => {
       framesOf(Buffer.concat([request(80877103), startup, prepared, rollback(), closing, message("X", "")])),
       [
         { _tag: "EncryptionRequest" },
-        { _tag: "Startup", bytes: Uint8Array.from(startup) },
+        { _tag: "Startup", bytes: Uint8Array.from(startup), parameters: new Map([["user", "postgres"]]) },
         cycle(prepared, ["one"]),
         cycle(rollback()),
         cycle(closing, [], ["one"]),

@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import { setTimeout } from "node:timers/promises"
 import { maintain } from "#layers/postgres/embedded/Maintenance.ts"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import { commitsLater } from "#layers/sql/Conditions.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 
 const database = Layer.unwrap(Effect.map(temporaryDirectory, (directory) => EmbeddedPostgres.layer({ directory })))
@@ -51,6 +52,39 @@ describe("Maintenance", () => {
         yield* eventually(Effect.map(dead, (n) => n === 3000))
         yield* TestClock.adjust("1 minute")
         yield* eventually(Effect.map(dead, (n) => n === 0))
+      }))
+
+    it.effect("writes commits to the disk that did not wait for it", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const isSynced = Effect.map(
+          sql<{ synced: boolean }>`select pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() as synced`,
+          ([row]) => row?.synced === true
+        )
+        yield* sql`create table relaxed (n int)`
+        yield* sql.unsafe(`insert into relaxed select 1 where ${commitsLater}`)
+        assert.isFalse(yield* isSynced)
+        yield* TestClock.adjust("5 seconds")
+        yield* eventually(isSynced)
+      }))
+
+    it.effect("discards plans that were made for small tables", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const explained = Effect.map(
+          sql<{ "QUERY PLAN": string }>`explain execute by_number(null)`.unprepared,
+          ([row]) => row?.["QUERY PLAN"] ?? ""
+        )
+        yield* sql`create table growing (n int primary key)`
+        yield* sql`vacuum (analyze) growing`
+        yield* sql`set plan_cache_mode to force_generic_plan`
+        yield* sql`prepare by_number (int) as select from growing where n = $1`.unprepared
+        assert.include(yield* explained, "Seq Scan")
+        yield* sql`insert into growing select generate_series(1, 3000)`
+        assert.include(yield* explained, "Seq Scan")
+        yield* TestClock.adjust("1 minute")
+        yield* eventually(Effect.map(explained, (plan) => plan.includes("growing_pkey")))
+        yield* sql`deallocate by_number`
       }))
 
     it.effect("freezes the oldest table, so that transaction ids never run out", () =>

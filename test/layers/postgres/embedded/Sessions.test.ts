@@ -92,6 +92,22 @@ describe("Sessions", () => {
     assert.deepStrictEqual(ran, [Buffer.from(closeStatements(["two"])).toString("latin1")])
   })
 
+  it("takes the planner's parameters of a connection before its cycle, and changes these as rarely as possible", () => {
+    const { sessions, ran } = make()
+    sessions.open(3)
+    const parameters = Buffer.from("\0\x03\0\0plan_cache_mode\0force_'generic'_plan\0jit\0off\0\0", "latin1")
+    const head = Buffer.alloc(4)
+    head.writeInt32BE(parameters.length + 4)
+    sessions.receive(3, Buffer.concat([head, parameters]))
+    ran.length = 0
+    for (const [id, text] of [[3, "a"], [3, "b"], [1, "c"], [2, "begin"], [3, "d"], [2, "commit"]] as const) {
+      sessions.receive(id, query(text))
+    }
+    const set = (mode: string) => `SET plan_cache_mode TO '${mode}'; SET enable_seqscan TO 'on'`
+    const generic = set("force_''generic''_plan")
+    assert.deepStrictEqual(ran, ["a", "b", set("auto"), "c", "begin", "commit", generic, "d"])
+  })
+
   it("ends an idle transaction only when others wait", () => {
     const { sessions, ran, sent, pass } = make()
     sessions.receive(1, query("begin"))
