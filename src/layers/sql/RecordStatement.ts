@@ -96,7 +96,9 @@ const makeRecordSql = (shape: RecordShape): string => {
   return `
 with q as (
   select p.*, t.fingerprint as old_fingerprint, t.in_error as was_in_error, t.sequence as last_sequence
-  from ${subscriptsOf(writeColumns[shape], 2)} p join resource_state t on t.resource_id = p.id and ${isWritten("t.resource_id")}
+  from ${subscriptsOf(writeColumns[shape], 2)} p join resource_state t on t.resource_id = p.id and ${
+    isWritten("t.resource_id")
+  }
   order by p.id for no key update of t
 ),
 s0 as (

@@ -67,5 +67,7 @@ const touchColumns: ReadonlyArray<ParameterColumn<UnchangedPoll>> = [
 const touchSql = `
   update schedule s set ${assignmentsOf("schedule", "p")}
   from ${unnestOf(touchColumns, 1)} p(${namesOf(touchColumns)})
-  where s.resource_id = p.id and s.resource_id = any($1::int8[]) and ${commitsLater} and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")}
+  where s.resource_id = p.id and s.resource_id = any($1::int8[]) and ${commitsLater} and (s.last_fetch is null or s.last_fetch <= ${
+  instant("p.last_fetch")
+}
     or s.last_fetch > ${instant("p.last_fetch")} + interval '1 day')`

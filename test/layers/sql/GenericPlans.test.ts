@@ -108,7 +108,8 @@ const wholeScans = (plan: ReadonlyArray<string>): ReadonlyArray<string> =>
   plan.filter((line, i) => {
     if (/Seq Scan on/.test(line)) return large.test(line)
     const next = plan[i + 1] ?? ""
-    return /Index (Only )?Scan/.test(line) && !/Bitmap Index/.test(line) && large.test(line) && !next.includes("Index Cond")
+    return /Index (Only )?Scan/.test(line) && !/Bitmap Index/.test(line) && large.test(line) &&
+      !next.includes("Index Cond")
   })
 
 for (const engine of engines) {
