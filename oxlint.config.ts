@@ -51,6 +51,11 @@ const rooms: { readonly [folder: string]: Room } = {
     packages: [...domainPackages, "entities"],
     reason: pure
   },
+  "domain/transfer": {
+    rooms: ["domain", "domain/delivery", "domain/feed", "domain/render"],
+    packages: [...domainPackages, "htmlparser2"],
+    reason: pure
+  },
 
   "actors": { rooms: ["actors/**", "domain/**"], packages: clusterPackages, reason: behindPorts },
   "actors/runtime": { rooms: ["domain/**"], packages: clusterPackages, reason: behindPorts },

@@ -8,6 +8,8 @@ import * as RetentionSweep from "#actors/cluster/RetentionSweep.ts"
 import * as Runner from "#actors/cluster/Runner.ts"
 import * as Bounces from "#actors/operations/Bounces.ts"
 import * as EventFeeds from "#actors/operations/EventFeeds.ts"
+import * as ExportLayer from "#actors/operations/ExportLayer.ts"
+import * as ImportLayer from "#actors/operations/ImportLayer.ts"
 import * as HubLayer from "#actors/operations/HubLayer.ts"
 import * as IntentVerificationLayer from "#actors/operations/IntentVerificationLayer.ts"
 import * as ListenersLayer from "#actors/stream/ListenersLayer.ts"
@@ -38,6 +40,8 @@ export const layer = Layer.mergeAll(
   SubscriptionControlLayer.layer,
   DeliveryReportsLayer.layer,
   SecretsLayer.layer,
+  ImportLayer.layer,
+  ExportLayer.layer,
   Runner.layerWakePartitions,
   Runner.layerOverdueSweep,
   Runner.layerHubReliability,

@@ -11,23 +11,35 @@ export const checkUrl = Flag.filter(
   () => "an http(s) URL, such as http://localhost:8080"
 )
 
-/** Flags of every command that calls a running service. */
-export const serviceFlags = {
-  url: Flag.String("url").pipe(
+const urlFlag = (name: string) =>
+  Flag.String(name).pipe(
     Flag.withDescription("URL of the service (default: http://localhost:8080); also WINDHOVER_URL"),
     Flag.withFallbackConfig(Config.String("WINDHOVER_URL").pipe(Config.withDefault("http://localhost:8080"))),
     checkUrl
-  ),
-  login: Flag.String("login").pipe(
+  )
+
+const loginFlag = (name: string) =>
+  Flag.String(name).pipe(
     Flag.withDescription("Login of the account (default: admin); also WINDHOVER_LOGIN"),
     Flag.withFallbackConfig(Config.String("WINDHOVER_LOGIN").pipe(Config.withDefault("admin")))
-  ),
-  token: Flag.String("token").pipe(
+  )
+
+const tokenFlag = (name: string) =>
+  Flag.String(name).pipe(
     Flag.withDescription(
       "Token or password of the account. Set WINDHOVER_TOKEN instead to keep it out of the shell's history"
     ),
     Flag.withFallbackConfig(Config.String("WINDHOVER_TOKEN"))
   )
+
+/** Flags of every command that calls a running service. */
+export const serviceFlags = { url: urlFlag("url"), login: loginFlag("login"), token: tokenFlag("token") }
+
+/** The same for a command that calls another service as well. */
+export const ownServiceFlags = {
+  toUrl: urlFlag("to-url"),
+  toLogin: loginFlag("to-login"),
+  toToken: tokenFlag("to-token")
 }
 
 export interface RemoteService {
@@ -84,7 +96,7 @@ const decodeError = Schema.decodeUnknownOption(
 )
 
 /** The sentence of an error: the management API wraps it in JSON. */
-const errorTextOf = (text: string): string =>
+export const errorTextOf = (text: string): string =>
   Option.match(decodeError(text), { onNone: () => text, onSome: ({ error }) => error.message })
 
 /** Calls a path below `/api` and returns the JSON of a successful answer. A GET sends `input` as its query, a POST as JSON. */

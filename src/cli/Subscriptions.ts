@@ -1,6 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { toPrintableField } from "#domain/ControlCharacters.ts"
+import { maxLabels } from "#domain/Labels.ts"
 import { callApi, callManagementApi, decodeAnswer, givenFlags, otherService, serviceFlags } from "./RemoteService.ts"
 import { print } from "./Output.ts"
 
@@ -16,13 +17,18 @@ export const subscribe = Command.make(
       Flag.withDescription("Format of the notifications"),
       Flag.optional
     ),
-    secret: Flag.String("secret").pipe(Flag.withDescription("Secret that signs the notifications"), Flag.optional)
+    secret: Flag.String("secret").pipe(Flag.withDescription("Secret that signs the notifications"), Flag.optional),
+    labels: Flag.String("label").pipe(
+      Flag.withDescription("Label of the subscription. Repeat the flag for several labels"),
+      Flag.between(0, maxLabels)
+    )
   },
-  Effect.fnUntraced(function*({ callback, format, secret, topic, ...service }) {
+  Effect.fnUntraced(function*({ callback, format, labels, secret, topic, ...service }) {
     yield* callApi(service, "POST", {
       "hub.mode": "subscribe",
       "hub.topic": topic,
       "hub.callback": callback,
+      ...Object.fromEntries(labels.map((label, index) => [`hub.label[${index}]`, label])),
       ...(Option.isSome(format) ? { format: format.value } : {}),
       ...(Option.isSome(secret) ? { "hub.secret": secret.value } : {})
     })
@@ -100,6 +106,7 @@ const SubscriptionList = Schema.fromJsonString(Schema.Struct({
         })
       }),
       deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int }),
+      labels: Schema.optionalKey(Schema.Array(Schema.String)),
       delivery: Schema.optionalKey(Schema.Struct({
         state: Schema.String,
         failing_since: Schema.optionalKey(Schema.Int)
@@ -111,7 +118,7 @@ const SubscriptionList = Schema.fromJsonString(Schema.Struct({
 
 /** Renders a subscription in two lines. A failing resource, a paused or failing callback, and waiting or dropped deliveries add a line each. */
 const renderSubscription = (
-  { subscription: { deliveries, delivery, endpoint, feed, format, id, xmpp } }:
+  { subscription: { deliveries, delivery, endpoint, feed, format, id, labels = [], xmpp } }:
     typeof SubscriptionList.Type["subscriptions"][number]
 ) => {
   const { dropped, waiting } = deliveries
@@ -122,6 +129,7 @@ const renderSubscription = (
   return [
     id === undefined ? feed.url : `${feed.url} (subscription ${id})`,
     `  -> ${endpoint} (${format ?? "as pulled"}) ${feed.title ?? ""}`.trimEnd(),
+    ...(labels.length === 0 ? [] : [`     labels: ${labels.join(", ")}`]),
     ...(isFailing(feed.status) ? [`     the last fetch failed: ${feed.status.http}`] : []),
     ...(delivery?.state === "paused" && xmpp === undefined
       ? [`     paused: windhover resume --subscription ${id}`]
@@ -143,14 +151,16 @@ export const list = Command.make(
   "list",
   {
     ...serviceFlags,
-    page: Flag.Int("page").pipe(Flag.withDefault(1), Flag.withDescription("Page of 100 subscriptions, counted from 1"))
+    page: Flag.Int("page").pipe(Flag.withDefault(1), Flag.withDescription("Page of 100 subscriptions, counted from 1")),
+    label: Flag.String("label").pipe(Flag.withDescription("Only subscriptions with this label"), Flag.optional)
   },
-  Effect.fnUntraced(function*({ page, ...service }) {
+  Effect.fnUntraced(function*({ label, page, ...service }) {
     const text = yield* callApi(service, "GET", {
       "hub.mode": "list",
       page: String(page),
       by_page: "100",
-      detailed: "true"
+      detailed: "true",
+      ...(Option.isSome(label) && { "search[label]": label.value })
     })
     const { subscriptions } = yield* Effect.mapError(Schema.decodeEffect(SubscriptionList)(text), otherService)
     for (const subscription of subscriptions) yield* print(renderSubscription(subscription))

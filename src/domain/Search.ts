@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import * as Jid from "./Jid.ts"
+import * as Labels from "./Labels.ts"
 import { badParameter, type Refusal } from "./Refusal.ts"
 import type { Format } from "./Subscription.ts"
 import { quote } from "./Topic.ts"
@@ -12,6 +13,8 @@ import { quote } from "./Topic.ts"
 export interface Search {
   /** The format in lists: Atom for a feed without a requested format. */
   readonly format?: Format
+  /** One of the labels, whole. */
+  readonly label?: string
   /** Canonical topic. */
   readonly feedUrl?: string
   readonly feedInurl?: string
@@ -58,6 +61,10 @@ const readers = {
     const format = text.toLowerCase()
     return format === "atom" || format === "json" ? Result.succeed({ format }) : Result.fail("can be json or atom")
   },
+  label: (text) =>
+    Result.flatMap(Result.mapError(Labels.check([text], "label"), ({ message }) => message.replace(/^label /, "")), (
+      [label]
+    ) => label === undefined ? Result.fail("has to be a label") : Result.succeed({ label })),
   "feed.url": (text) => {
     const url = URL.parse(text)
     return url === null ? Result.fail("has to be the URL of a feed, whole") : Result.succeed({ feedUrl: url.href })
@@ -113,6 +120,7 @@ export const parse = (
 /** The keys of the parts that are texts or flags. */
 const textKeys = {
   format: "format",
+  label: "label",
   feedUrl: "feed.url",
   feedInurl: "feed.inurl",
   feedHostname: "feed.hostname",

@@ -2,6 +2,7 @@ import { anonymous } from "#domain/Account.ts"
 import type { Trial } from "#domain/delivery/Bounce.ts"
 import type { OwnHeader } from "#domain/delivery/OwnHeaders.ts"
 import type { Failing, Retry } from "#domain/delivery/Retry.ts"
+import type { Labels } from "#domain/Labels.ts"
 import type { ResourceKind } from "#domain/poll/Resource.ts"
 
 /** Format of notifications. Without a format, resources other than feeds are sent as their own bytes. */
@@ -42,6 +43,8 @@ export interface Subscription {
   readonly previousSecretUntil?: number
   /** Headers of the subscriber's own, sent with each notification. */
   readonly headers?: ReadonlyArray<OwnHeader>
+  /** Words of the subscriber's own; absent without any. */
+  readonly labels?: Labels
   /** Why the stored secret or headers cannot be decrypted. Deliveries fail meanwhile, because they would be unsigned. */
   readonly unreadable?: string
   /** Undefined for SHA-1, which every subscriber knows, with SHA-256 beside it. */

@@ -72,7 +72,7 @@ describe("Search", () => {
     [
       "feed.title",
       "x",
-      "search has no key \"feed.title\"; there are format, feed.url, feed.inurl, feed.hostname, feed.velocity, feed.bozo, feed.porn, " +
+      "search has no key \"feed.title\"; there are format, label, feed.url, feed.inurl, feed.hostname, feed.velocity, feed.bozo, feed.porn, " +
       "feed.popularity, endpoint.jid, endpoint.domain, endpoint.url, endpoint.inurl, endpoint.hostname, feed.failing, feed.code, " +
       "endpoint.failing, deliveries.dropped."
     ],
@@ -87,6 +87,7 @@ describe("Search", () => {
   it("a search is formatted as the keys that it was read from", () => {
     const sent = [
       ["format", "json"],
+      ["label", "News"],
       ["feed.url", "https://a.example/"],
       ["endpoint.hostname", "b.example"],
       [

@@ -1,19 +1,52 @@
 import { Effect, Option } from "effect"
 import { timeOfPosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import { anonymous } from "#domain/Account.ts"
+import { type Labels, merge } from "#domain/Labels.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
-import { type NewSubscription, type SubscriptionItem, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import {
+  type ImportedSubscription,
+  type NewSubscription,
+  type SubscriptionItem,
+  SubscriptionStore
+} from "#domain/ports/SubscriptionStore.ts"
 import { initialPeriodSeconds, resourceProfileOf, type ResourceState } from "#domain/poll/Resource.ts"
 import { isInRange, matchAll, type Search } from "#domain/Search.ts"
 import { shownFormat, type Subscription } from "#domain/Subscription.ts"
 import { siteOf } from "#domain/Topic.ts"
 import { isSimilar } from "./Similarity.ts"
-import { isLive, loaded, operation, settle, type State, type Subscriber } from "./State.ts"
+import { isLive, loaded, operation, settle, type State, type Subscriber, subscribersOf } from "./State.ts"
 
 export const make = (state: State): SubscriptionStore["Service"] =>
   SubscriptionStore.of({
     subscribe: Effect.fn("SubscriptionStore.subscribe")((wanted) =>
       operation(state, (now) => subscribe(state, wanted, now))
+    ),
+    subscribeAll: Effect.fn("SubscriptionStore.subscribeAll")((wanted) =>
+      operation(state, (now) => {
+        const known = new Set(state.idByUrl.keys())
+        return wanted.map((one) => importOne(state, one, now, !known.has(one.topic.canonical)))
+      })
+    ),
+    findUnwatched: Effect.fn("SubscriptionStore.findUnwatched")((urls) =>
+      operation(state, (now) =>
+        new Set(urls.filter((url) => {
+          const resource = state.resources.get(state.idByUrl.get(url) ?? 0)
+          return resource?.lastFetch !== undefined && subscribersOf(state, resource.id, now).length === 0
+        })))
+    ),
+    exportPage: Effect.fn("SubscriptionStore.exportPage")((accountId, after, limit) =>
+      operation(state, () => {
+        const all = held(state, accountId, ({ subscription: { face, state } }) => face === "api" && state !== "pending")
+          .map(({ subscription }) => subscription)
+        const unlabelled = all.filter(({ id, labels }) => labels === undefined && id > (after?.id ?? 0))
+        const labelled = all.filter(({ id, labels: [first] = [] }) =>
+          first !== undefined && (after?.folder === undefined || first > after.folder ||
+            first === after.folder && id > after.id)
+        ).toSorted((a, b) => compareFolders(a, b) || a.id - b.id)
+        return (after?.folder === undefined && unlabelled.length > 0 ? unlabelled : labelled).slice(0, limit).map((
+          subscription
+        ) => ({ subscription, resource: resourceProfileOf(resourceOf(state, subscription.resourceId)) }))
+      })
     ),
     rotateSecret: Effect.fn("SubscriptionStore.rotateSecret")((subscription, secret, graceMs) =>
       operation(state, (now) => {
@@ -44,6 +77,15 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     ),
     removeExpired: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
       operation(state, (now) => removeEnded(state, limit, now))
+    ),
+    setLabels: Effect.fn("SubscriptionStore.setLabels")((id, labels) =>
+      operation(state, () => {
+        const subscriber = state.subscriptions.get(id)
+        if (subscriber === undefined) return false
+        const { labels: _, ...kept } = subscriber.subscription
+        subscriber.subscription = { ...kept, ...labelsOf(labels) }
+        return true
+      })
     ),
     saveNetwork: Effect.fn("SubscriptionStore.saveNetwork")((id, network) =>
       operation(state, () => {
@@ -137,6 +179,7 @@ const fits = (search: Search, subscription: Subscription, resource: ResourceStat
     popularity: resource.popularity
   }
   return (search.format === undefined || search.format === shownFormat(subscription, resource)) &&
+    (search.label === undefined || subscription.labels?.includes(search.label) === true) &&
     same(search.feedUrl, resource.url) && same(search.feedHostname, resource.host) &&
     part(search.feedInurl, resource.url) &&
     search.ranks.every(({ rank, range }) => isInRange(ranks[rank], range)) &&
@@ -288,6 +331,41 @@ const rotate = (known: Partial<Subscription>, secret: string, graceMs: number, n
 
 type Rotation = Pick<Subscription, "previousSecret" | "previousSecretUntil">
 
+const compareFolders = ({ labels: [a = ""] = [] }: Subscription, { labels: [b = ""] = [] }: Subscription) =>
+  a < b ? -1 : a > b ? 1 : 0
+
+/** What is there stays, apart from further labels, an active state, and a new lease. */
+const importOne = (
+  state: State,
+  wanted: NewSubscription,
+  now: number,
+  createdResource: boolean
+): ImportedSubscription => {
+  const existing = single(state, wanted)
+  if (existing === undefined) {
+    const { resource, subscription } = subscribe(state, wanted, now)
+    if (createdResource && wanted.firstFetchAt !== undefined) {
+      state.resources.set(resource.id, { ...resourceOf(state, resource.id), nextFetch: wanted.firstFetchAt })
+    }
+    return { subscription, created: true, changed: false, createdResource }
+  }
+  const { labels = [], leaseUntil, ...kept } = existing.subscription
+  const merged = merge(labels, wanted.labels ?? [])
+  const changed = merged.length > labels.length || kept.state === "pending" || leaseUntil !== undefined
+  if (changed) {
+    existing.subscription = {
+      ...kept,
+      state: kept.state === "pending" ? wanted.state : kept.state,
+      ...labelsOf(merged),
+      ...(wanted.leaseUntil !== undefined && { leaseUntil: wanted.leaseUntil })
+    }
+  }
+  if (wanted.state === "active") state.unwatchedSince.delete(existing.subscription.resourceId)
+  return { subscription: existing.subscription, created: false, changed, createdResource: false }
+}
+
+const labelsOf = (labels: Labels) => labels.length === 0 ? {} : { labels }
+
 const headersOf = (headers: NonNullable<Subscription["headers"]>) => headers.length === 0 ? {} : { headers }
 
 const subscriptionOf = (
@@ -310,6 +388,7 @@ const subscriptionOf = (
     ...rotate(kept, wanted.secret, (wanted.secretGraceSeconds ?? 0) * 1000, now)
   }),
   ...headersOf(wanted.headers ?? kept.headers ?? []),
+  ...labelsOf(wanted.labels ?? kept.labels ?? []),
   ...(wanted.signature !== undefined && { signature: wanted.signature }),
   ...(wanted.retry !== undefined && { retry: wanted.retry }),
   face: wanted.face,

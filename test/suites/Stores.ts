@@ -16,6 +16,7 @@ import { retentionSuite } from "#test/suites/Retention.ts"
 import { sessionStoreSuite } from "#test/suites/SessionStore.ts"
 import { subscriptionHealthSuite } from "./SubscriptionHealth.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
+import { subscriptionTransferSuite } from "#test/suites/SubscriptionTransfer.ts"
 import { upstreamStoreSuite } from "./HubSubscriptionStore.ts"
 import { writingSuite } from "./WriteProbe.ts"
 import type { Stores } from "#test/support/StoreFixture.ts"
@@ -26,6 +27,7 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   entryStoreSuite(it)
   subscriptionHealthSuite(it)
   subscriptionStoreSuite(it)
+  subscriptionTransferSuite(it)
   eventLogSuite(it)
   hostPausesSuite(it)
   notificationLogSuite(it)

@@ -157,6 +157,35 @@ const subscribing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* SubscriptionStore.use((store) => store.load(id)), Option.some(subscription))
     }))
 
+  it.effect("keeps labels that a later request does not name, in their order, and finds each whole", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const store = yield* SubscriptionStore
+      const wanted = wantedBy(account.id)
+      const { subscription } = yield* subscribe({ ...wanted, labels: ["Tech", "A, \"b\" {c}"] })
+      assert.deepStrictEqual(subscription.labels, ["Tech", "A, \"b\" {c}"])
+      assert.deepStrictEqual((yield* subscribe(wanted)).subscription, subscription)
+      yield* subscribe(wantedBy(account.id))
+      const found = (label: string) =>
+        Effect.map(
+          store.list({
+            accountId: account.id,
+            page: 1,
+            byPage: 9,
+            search: Result.getOrThrow(parse([["label", label]], "search"))
+          }),
+          ({ items }) => items.map(({ subscription }) => subscription.id)
+        )
+      assert.deepStrictEqual(yield* found("Tech"), [subscription.id])
+      assert.deepStrictEqual(yield* found("A, \"b\" {c}"), [subscription.id])
+      assert.deepStrictEqual(yield* found("tech"), [])
+      assert.strictEqual(yield* store.setLabels(subscription.id, ["News"]), true)
+      assert.deepStrictEqual(Option.getOrThrow(yield* store.load(subscription.id)).labels, ["News"])
+      assert.deepStrictEqual(yield* found("Tech"), [])
+      assert.strictEqual((yield* subscribe({ ...wanted, labels: [] })).subscription.labels, undefined)
+      assert.strictEqual(yield* store.setLabels(subscription.id + 1_000_000, ["x"]), false)
+    }))
+
   it.effect("gives an existing one its new format, secret, lease, state and spelling, and keeps the rest", () =>
     Effect.gen(function*() {
       const account = yield* newAccount

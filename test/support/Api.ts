@@ -2,6 +2,8 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/operations/Hub.ts"
 import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
+import { Export } from "#actors/operations/Export.ts"
+import { Import } from "#actors/operations/Import.ts"
 import { Recovery } from "#actors/operations/Recovery.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
 import { Secrets } from "#actors/operations/Secrets.ts"
@@ -52,7 +54,9 @@ export const management = Layer.mergeAll(
   Layer.mock(DeliveryReports, {}),
   Layer.mock(Recovery, {}),
   Layer.mock(SubscriptionControl, {}),
-  Layer.mock(Secrets, {})
+  Layer.mock(Secrets, {}),
+  Layer.mock(Import, {}),
+  Layer.mock(Export, {})
 )
 
 /** Stores of the dashboard that no test of the API reads. */

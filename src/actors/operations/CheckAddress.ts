@@ -14,7 +14,7 @@ export const makeCheckAddress = Effect.map(
   ({ explain }) =>
     Effect.fnUntraced(function*(
       url: string,
-      parameter: "hub.topic" | "hub.callback" | "callback" | "node"
+      parameter: "hub.topic" | "hub.callback" | "callback" | "node" | "url"
     ): Effect.fn.Return<void, Refusal> {
       if (isEvents(url)) return
       const text = yield* explain(url)

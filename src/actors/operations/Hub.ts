@@ -30,6 +30,8 @@ export interface SubscribeRequest {
   readonly secretGraceSeconds?: number
   /** As received, unchecked; API face. Undefined keeps the stored headers. */
   readonly headers?: ReadonlyArray<OwnHeader>
+  /** As received, unchecked; API face. Undefined keeps the stored labels. */
+  readonly labels?: ReadonlyArray<string>
   readonly verify?: "sync" | "async"
   readonly verifyToken?: string
   readonly face: Face

@@ -8,8 +8,13 @@ export interface ControlRequest extends SubscriptionName {
   readonly caller: Caller
 }
 
+export interface LabelRequest extends ControlRequest {
+  /** As received, unchecked. */
+  readonly labels: ReadonlyArray<string>
+}
+
 /**
- * Pause and resume of the caller's subscriptions. Both return the subscription as it is afterwards, and may be repeated.
+ * Pause, resume and labels of the caller's subscriptions. All return the subscription as it is afterwards, and may be repeated.
  *
  *   active ── pause, or a callback that fails for 5 days ──► paused: notifications are recorded as dropped, and nothing is sent
  *      ▲                                                        │
@@ -20,4 +25,6 @@ export class SubscriptionControl extends Context.Service<SubscriptionControl, {
   readonly pause: (request: ControlRequest) => Effect.Effect<Subscription, Refusal>
   /** Resumes a webhook or JID: its waiting notifications are tried at once. A recovery sends the dropped ones. */
   readonly resume: (request: ControlRequest) => Effect.Effect<Subscription, Refusal>
+  /** Replaces the labels. */
+  readonly setLabels: (request: LabelRequest) => Effect.Effect<Subscription, Refusal>
 }>()("windhover/actors/operations/SubscriptionControl") {}

@@ -1,5 +1,7 @@
 import { Effect, Layer } from "effect"
+import * as Labels from "#domain/Labels.ts"
 import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { makeAccountLimit } from "./AccountLimit.ts"
@@ -8,7 +10,7 @@ import { makePartitionOf } from "./ParseTopic.ts"
 import { makeReloadSubscriptions } from "./ReloadSubscriptions.ts"
 import { refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
-import { type ControlRequest, SubscriptionControl } from "./SubscriptionControl.ts"
+import { type ControlRequest, type LabelRequest, SubscriptionControl } from "./SubscriptionControl.ts"
 
 /** Resumes of one account. Each causes an attempt at a callback that may be broken. */
 const resumeLimit = { burst: 100, perMinute: 20 }
@@ -16,7 +18,11 @@ const resumeLimit = { burst: 100, perMinute: 20 }
 export const layer = Layer.effect(
   SubscriptionControl,
   Effect.gen(function*() {
-    return SubscriptionControl.of({ pause: yield* makePause, resume: yield* makeResume })
+    return SubscriptionControl.of({
+      pause: yield* makePause,
+      resume: yield* makeResume,
+      setLabels: yield* makeSetLabels
+    })
   })
 )
 
@@ -55,6 +61,20 @@ const makeResume = Effect.gen(function*() {
     yield* reload([resumed])
     return { ...subscription, state: "active" } satisfies Subscription
   }, Effect.uninterruptible)
+})
+
+const makeSetLabels = Effect.gen(function*() {
+  const store = yield* SubscriptionStore
+  const findSubscription = yield* makeFindSubscription
+
+  return Effect.fn("SubscriptionControl.setLabels")(function*({ caller, labels: given, ...name }: LabelRequest) {
+    const { labels: _, ...subscription } = yield* findSubscription(caller, name)
+    const labels = yield* Effect.fromResult(Labels.check(given, "labels"))
+    if (!(yield* refuseStoreErrors(store.setLabels(subscription.id, labels)))) {
+      return yield* refuseNotSubscribed(`The subscription ${subscription.id} has ended meanwhile.`)
+    }
+    return { ...subscription, ...(labels.length > 0 && { labels }) } satisfies Subscription
+  })
 })
 
 const refusePending = ({ id }: Subscription): Effect.Effect<never, Refusal> =>

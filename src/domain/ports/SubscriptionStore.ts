@@ -1,5 +1,6 @@
 import { Context, type Effect, type Option } from "effect"
 import type { BounceHistory } from "#domain/delivery/Bounce.ts"
+import type { Labels } from "#domain/Labels.ts"
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -19,6 +20,8 @@ export interface NewSubscription extends
   readonly partition: number
   /** Period of a new resource until its first fetch, see `firstPeriod`. */
   readonly periodSeconds?: number
+  /** Time of the first fetch of a new resource, epoch ms; now by default. Only for `subscribeAll`. */
+  readonly firstFetchAt?: number
 }
 
 /** A subscription whose lease has expired. */
@@ -42,6 +45,23 @@ export interface SubscriptionItem {
   readonly bounces?: BounceHistory
 }
 
+/** A subscription after `subscribeAll`. */
+export interface ImportedSubscription {
+  readonly subscription: Subscription
+  readonly created: boolean
+  /** Labels were added, or the subscription has become active. */
+  readonly changed: boolean
+  /** The resource is new. */
+  readonly createdResource: boolean
+}
+
+/** Where a page of an export begins: behind this subscription. */
+export interface ExportPosition {
+  /** The first label; absent for a subscription without labels. */
+  readonly folder?: string
+  readonly id: number
+}
+
 export interface ListQuery {
   readonly accountId: number
   /** From 1. */
@@ -61,7 +81,8 @@ export interface ListQuery {
 export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /**
    * Creates the subscription, and a new resource that is due now. An existing subscription gets the new format, secret, lease, state and
-   * spelling of the topic, and its headers if it has any (an empty list removes the stored ones); account, face, resource and endpoint identify it. A pending one leaves an active, unexpired one unchanged, because
+   * spelling of the topic, and its headers and labels if it has any (an empty list removes the stored ones); account, face, resource and
+   * endpoint identify it. A pending one leaves an active, unexpired one unchanged, because
    * its callback has not confirmed the change yet.
    */
   readonly subscribe: (
@@ -70,6 +91,26 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
     { readonly subscription: Subscription; readonly resource: ResourceState; readonly created: boolean },
     StoreError
   >
+  /**
+   * Creates subscriptions of one account on the API face, all or none. The wanted ones differ in topic or endpoint.
+   *
+   * An existing subscription stays as it is, apart from further labels; a pending one becomes active, and a lease begins anew. New resources
+   * are due at `firstFetchAt`. The results are in the order of the wanted ones.
+   */
+  readonly subscribeAll: (
+    wanted: ReadonlyArray<NewSubscription>
+  ) => Effect.Effect<ReadonlyArray<ImportedSubscription>, StoreError>
+  /** Canonical topics, of the given ones, whose resource has no active subscription now, had a fetch before, and so may have old news. */
+  readonly findUnwatched: (urls: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>, StoreError>
+  /**
+   * Active and paused subscriptions of an account on the API face with their resources: first those without labels, then by the first label.
+   * At most `limit`, behind a position.
+   */
+  readonly exportPage: (
+    accountId: number,
+    after: ExportPosition | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<Pick<SubscriptionItem, "subscription" | "resource">>, StoreError>
   /**
    * Replaces the secret. Another secret goes on signing for `graceMs`; the result has the end of this time, epoch ms. Undefined without
    * the subscription.
@@ -91,6 +132,8 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   readonly removePending: (id: number) => Effect.Effect<boolean, StoreError>
   /** Deletes expired subscriptions with their queued deliveries, at most `limit`, and returns them. */
   readonly removeExpired: (limit: number) => Effect.Effect<ReadonlyArray<ExpiredSubscription>, StoreError>
+  /** Replaces the labels. False for an unknown id. */
+  readonly setLabels: (id: number, labels: Labels) => Effect.Effect<boolean, StoreError>
   /** Stores the network at which a callback agreed again. */
   readonly saveNetwork: (id: number, network: string) => Effect.Effect<void, StoreError>
   /** Number of active subscriptions of the hub face with callbacks on this site; counts up to `limit`. */

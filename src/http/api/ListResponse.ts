@@ -44,6 +44,7 @@ export const renderList = (
             deliveries: item.deliveries,
             ...(item.subscription.headers !== undefined &&
               { headers: item.subscription.headers.map(([name]) => name) }),
+            ...(item.subscription.labels !== undefined && { labels: item.subscription.labels }),
             delivery: deliveryJson(item),
             ...(item.subscription.channel === "xmpp" && { xmpp: xmppJson(item) })
           }

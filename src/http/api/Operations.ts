@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { Hub, RetrieveRequest } from "#actors/operations/Hub.ts"
 import { rights } from "#domain/Account.ts"
+import { maxLabelLength, maxLabels } from "#domain/Labels.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import { requireRight } from "#http/Authentication.ts"
 import {
@@ -57,6 +58,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall
   const { feedsOnly, format } = yield* readRequestedFormat(parameters, accept)
   const retry = yield* parameters.choice("hub.retry", Parameter.retrySchema)
   const headers = yield* readOwnHeaders(parameters)
+  const labels = parameters.all("hub.label")
   const retrieve = yield* parameters.flag("retrieve")
   if (retrieve) yield* requireRight(caller, "retrieve")
   const discover = parameters.has("hub.discover") ? yield* parameters.flag("hub.discover") : undefined
@@ -68,6 +70,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall
     ...(feedsOnly && { feedsOnly }),
     ...(yield* readSecret(parameters, maxSecretLength)),
     ...(headers !== undefined && { headers }),
+    ...(labels.length > 0 && { labels }),
     ...(retry !== undefined && { retry }),
     ...(yield* readVerification(parameters)),
     ...(discover !== undefined && { discover }),
@@ -208,6 +211,12 @@ export const operations = {
       "hub.secret_grace": optional(Parameter.secretGrace.schema),
       "hub.header[NAME]": optional(
         Parameter.text("Value of the header NAME, which each notification gets; at most 10 headers, 4 kB together.")
+      ),
+      "hub.label": optional(
+        Parameter.text(
+          `Label of the subscription. Repeat the parameter for up to ${maxLabels} labels; without it, stored labels stay.`,
+          maxLabelLength
+        )
       ),
       ...Parameter.verification,
       "hub.discover": optional(

@@ -84,6 +84,7 @@ export const DetailedSubscriptions = Schema.Struct({
       id: Schema.Int.annotate({ description: "Names the subscription below /api." }),
       deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int }),
       headers: optional(Schema.Array(Schema.String)),
+      labels: optional(Schema.Array(Schema.String)),
       delivery: Schema.Struct({
         state: Schema.Literals(["pending", "active", "paused"]),
         retry: Schema.NullOr(Schema.Literals(retries)),

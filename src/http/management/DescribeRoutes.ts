@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { errorCodes } from "./JsonReply.ts"
-import type { ManagementRoute } from "./ManagementRoute.ts"
-import { managementRoutes } from "./ManagementRoutes.ts"
+import type { ManagementRoute, RouteHead } from "./ManagementRoute.ts"
+import { managementRoutes, streamedRoutes } from "./ManagementRoutes.ts"
+import type { StreamedRoute } from "./StreamedRoute.ts"
 
 type Json = { readonly [key: string]: unknown }
 type DescribeSchema = (schema: Schema.Codec<unknown>) => Json
@@ -27,21 +28,44 @@ export const describeManagementPaths = (
   for (const route of managementRoutes) {
     ;(paths[route.path] ??= {})[route.method.toLowerCase()] = describeRoute(route, describe, errorResponses)
   }
+  for (const route of streamedRoutes) {
+    ;(paths[route.path] ??= {})[route.method.toLowerCase()] = describeStreamedRoute(route, describe, errorResponses)
+  }
   return paths
 }
 
-const describeRoute = (
-  { group, input, method, output, path, right, summary }: Omit<ManagementRoute<never>, "handle">,
-  describe: DescribeSchema,
-  errorResponses: Json
-): Json => ({
+const describeHead = ({ group, method, path, right, summary }: RouteHead): Json => ({
   operationId: `${method.toLowerCase()}${
     path.replace(/^\/api/, "").replace(/[/-]\{?(\w)|\}/g, (_, first = "") => first.toUpperCase())
   }`,
   summary,
   description: `Needs the right \`${right}\`.`,
-  tags: [group],
-  ...(method === "GET" ? { parameters: describeQuery(describe(input), path) } : {
+  tags: [group]
+})
+
+const file = { schema: { type: "string", format: "binary" } }
+
+const describeStreamedRoute = (
+  { body, input, produces, ...head }: Omit<StreamedRoute<never>, "open">,
+  describe: DescribeSchema,
+  errorResponses: Json
+): Json => ({
+  ...describeHead(head),
+  parameters: describeQuery(describe(input), head.path),
+  ...(body !== undefined && { requestBody: { description: body, content: { "application/octet-stream": file } } }),
+  responses: {
+    200: { description: "A stream.", content: Object.fromEntries(produces.map((type) => [type, file])) },
+    ...errorResponses
+  }
+})
+
+const describeRoute = (
+  { input, output, ...head }: Omit<ManagementRoute<never>, "handle">,
+  describe: DescribeSchema,
+  errorResponses: Json
+): Json => ({
+  ...describeHead(head),
+  ...(head.method === "GET" ? { parameters: describeQuery(describe(input), head.path) } : {
     requestBody: { content: { "application/json": { schema: describe(input) } } }
   }),
   responses: {

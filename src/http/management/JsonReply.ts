@@ -10,7 +10,7 @@ type Response = HttpServerResponse.HttpServerResponse
  * Headers of every response below `/api`. Pages of other sites may not read these responses, so that no CORS header is sent. No cache
  * keeps them.
  */
-const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" }
+export const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" }
 
 export const json = (body: unknown): Response =>
   HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json; charset=utf-8", headers })
@@ -47,6 +47,11 @@ export const error = (
     contentType: "application/json; charset=utf-8",
     headers: { ...headers, ...more }
   })
+
+/** The body of an error response. */
+export const errorJson = (failure: Refusal | HttpRejection): object => ({
+  error: { code: codes[failure.reason._tag], message: failure.message }
+})
 
 /** Turns every failure of a handler into an error response. */
 export const catchErrors = <R>(handler: Effect.Effect<Response, Refusal | HttpRejection, R>) =>

@@ -1,4 +1,4 @@
-import { Cause, Effect } from "effect"
+import { Cause, Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
@@ -13,10 +13,11 @@ import { readQueryParameters, withBody } from "#http/RequestBody.ts"
 import { Sessions } from "#http/Sessions.ts"
 import * as JsonReply from "./JsonReply.ts"
 import type { ManagementRoute } from "./ManagementRoute.ts"
-import { managementRoutes, type ManagementServices } from "./ManagementRoutes.ts"
+import { managementRoutes, type ManagementServices, streamedRoutes } from "./ManagementRoutes.ts"
 import { collectQuery, credentialsParameter, parseJsonObject, type ReceivedInput } from "./ReadInput.ts"
+import type { StreamedRoute } from "./StreamedRoute.ts"
 
-type Route = ManagementRoute<ManagementServices>
+type Route = ManagementRoute<ManagementServices> | StreamedRoute<ManagementServices>
 
 /** Handles the paths below `/api`. Every failure becomes a JSON response. */
 export const makeManagementEndpoint = Effect.gen(function*() {
@@ -25,7 +26,7 @@ export const makeManagementEndpoint = Effect.gen(function*() {
   const { baseUrl } = yield* Settings
   const sessions = yield* Sessions
   const services = yield* Effect.context<ManagementServices>()
-  const routesByPath = Map.groupBy<string, Route>(managementRoutes, ({ path }) => path)
+  const routesByPath = Map.groupBy<string, Route>([...managementRoutes, ...streamedRoutes], ({ path }) => path)
 
   /** Credentials come first. Without any, the session of the dashboard counts for requests of its own pages. */
   const authenticate = Effect.fnUntraced(function*(request: HttpServerRequest, query: Parameters) {
@@ -46,6 +47,9 @@ export const makeManagementEndpoint = Effect.gen(function*() {
     const caller = yield* authenticate(request, query)
     if (route.method === "POST") yield* rejectCrossSite(request, baseUrl, `POST ${path}`)
     yield* requireRight(caller, route.right)
+    if ("open" in route) {
+      return yield* Effect.provide(route.open(yield* collectQuery(query), { caller }, request), services)
+    }
     const handle = (input: ReceivedInput) => Effect.provideContext(route.handle(input, { caller }), services)
     if (route.method === "GET") return JsonReply.json(yield* handle(withId(yield* collectQuery(query), id)))
     yield* refuseOtherInput(request, query.names)
@@ -54,7 +58,7 @@ export const makeManagementEndpoint = Effect.gen(function*() {
     )
   })
 
-  return (request: HttpServerRequest): Effect.Effect<HttpServerResponse> =>
+  return (request: HttpServerRequest): Effect.Effect<HttpServerResponse, never, Scope.Scope> =>
     JsonReply.catchErrors(Effect.withSpan(respond(request), "Management.respond")).pipe(Effect.catchCause(renderCause))
 })
 

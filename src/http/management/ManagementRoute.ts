@@ -10,7 +10,7 @@ export interface ManagementCall {
 }
 
 /** A path with its method. GET reads and takes a query, POST changes or sends and takes a JSON object. */
-interface RouteHead {
+export interface RouteHead {
   readonly method: "GET" | "POST"
   readonly path: `/api/${string}`
   /** The right that the caller needs. */

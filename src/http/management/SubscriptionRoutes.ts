@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
+import { maxLabelLength, maxLabels } from "#domain/Labels.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Field from "./Fields.ts"
 import { makeRoute, type ManagementRoute } from "./ManagementRoute.ts"
@@ -39,4 +40,25 @@ const resume = makeRoute({
     Effect.map(SubscriptionControl.use((control) => control.resume({ caller, ...name })), outputOf)
 })
 
-export const subscriptionRoutes: ReadonlyArray<ManagementRoute<SubscriptionControl>> = [pause, resume]
+const label = makeRoute({
+  method: "POST",
+  path: "/api/labels",
+  right: "subscribe",
+  group,
+  summary: "Replaces the labels of a subscription",
+  input: Schema.Struct({
+    ...Field.subscriptionName,
+    labels: Schema.Array(Field.text(maxLabelLength, "A label.")).check(Schema.isMaxLength(maxLabels)).annotate({
+      description: "All labels of the subscription, in order; an empty list removes them.",
+      expected: `a list of at most ${maxLabels} labels`
+    })
+  }),
+  output: Schema.Struct({ subscription: Schema.Int, labels: Schema.Array(Schema.String) }),
+  run: (input, { caller }) =>
+    Effect.map(
+      SubscriptionControl.use((control) => control.setLabels({ caller, ...input })),
+      ({ id, labels = [] }) => ({ subscription: id, labels })
+    )
+})
+
+export const subscriptionRoutes: ReadonlyArray<ManagementRoute<SubscriptionControl>> = [pause, resume, label]

@@ -47,6 +47,7 @@ const newSubscriptionFields = {
   secret: Schema.optionalKey(Schema.String),
   secretGraceSeconds: Schema.optionalKey(Schema.Finite),
   headers: Schema.optionalKey(OwnHeaders),
+  labels: Schema.optionalKey(Schema.Array(Schema.String)),
   signature: Schema.optionalKey(Schema.Literals(signatureMethods)),
   retry: Schema.optionalKey(Schema.Literals(retries)),
   face: Schema.Literals(["api", "hub"]),
@@ -58,7 +59,8 @@ const newSubscriptionFields = {
   network: Schema.optionalKey(Schema.String),
   topic: Schema.Struct({ given: Schema.String, canonical: Schema.String, host: Schema.String }),
   partition: Schema.Finite,
-  periodSeconds: Schema.optionalKey(Schema.Finite)
+  periodSeconds: Schema.optionalKey(Schema.Finite),
+  firstFetchAt: Schema.optionalKey(Schema.Finite)
 } satisfies { readonly [field in keyof NewSubscription]-?: Schema.Top }
 
 const NewSubscriptionSchema = Schema.Struct(newSubscriptionFields)

@@ -47,6 +47,7 @@ export interface SubscriptionRow {
   readonly lease_until: number | null
   readonly created_at: number
   readonly network: string | null
+  readonly labels: ReadonlyArray<string>
 }
 
 /** Columns of a `SubscriptionRow` from subscriptions `u`. */
@@ -56,7 +57,7 @@ export const subscriptionSelect =
   ${millis("u.failing_since")} as failing_since, u.failing_announced as announced,
   ${millis("u.lease_until")} as lease_until, ${millis("u.previous_secret_until")} as previous_until, ${
     millis("u.created_at")
-  } as created_at, u.network`
+  } as created_at, u.network, u.labels`
 
 /** Sealed columns. */
 type SecretColumn = "secret" | "previous_secret" | "headers"
@@ -120,6 +121,7 @@ const withoutSecrets = (row: SubscriptionRow): Subscription => {
     ...(row.failing_since === null ? {} : { failing: { since: row.failing_since, announced: row.announced } }),
     ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),
     createdAt: row.created_at,
-    ...(row.network === null ? {} : { network: row.network })
+    ...(row.network === null ? {} : { network: row.network }),
+    ...(row.labels.length > 0 && { labels: row.labels })
   }
 }

@@ -36,6 +36,7 @@ export const searchSql = (
   add(ofSubscription, search.endpointHostname, (host) => `u.host = ${text(host)} and u.channel <> 1`)
   add(ofSubscription, search.endpointDomain, (host) => `u.host = ${text(host)} and u.channel = 1`)
   add(ofSubscription, search.endpointInurl, (part) => `${within("u.endpoint", part)} and u.channel <> 1`)
+  add(ofSubscription, search.label, (label) => `u.labels <> '{}' and u.labels @> array[${text(label)}]`)
   // Formats 2 and 3: Atom and JSON for feeds only
   if (search.format === "json") {
     ofSubscription.push("u.format in (1, 3)")

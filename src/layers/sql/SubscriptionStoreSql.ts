@@ -9,10 +9,20 @@ import { isLive } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
 import { type Box, SecretBox } from "./SecretBox.ts"
+import { exportPage } from "./SubscriptionExport.ts"
+import { findUnwatched, subscribeAll } from "./SubscriptionImport.ts"
 import { list, selectFeeds } from "./SubscriptionLists.ts"
 import { faces, subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
 import { rotateSecret } from "./SubscriptionSecrets.ts"
-import { discard, remove, removeExpired, removePending, saveNetwork, subscribe } from "./SubscriptionWrites.ts"
+import {
+  discard,
+  remove,
+  removeExpired,
+  removePending,
+  saveNetwork,
+  setLabels,
+  subscribe
+} from "./SubscriptionWrites.ts"
 import { column, urlKey } from "./Values.ts"
 
 export const layer = Layer.effect(
@@ -22,11 +32,15 @@ export const layer = Layer.effect(
     const box = yield* SecretBox
     return SubscriptionStore.of({
       subscribe: subscribe(sql, box),
+      subscribeAll: subscribeAll(sql, box),
+      findUnwatched: findUnwatched(sql),
+      exportPage: exportPage(sql, box),
       rotateSecret: rotateSecret(sql, box),
       remove: remove(sql),
       discard: discard(sql),
       removePending: removePending(sql),
       removeExpired: removeExpired(sql),
+      setLabels: setLabels(sql),
       saveNetwork: saveNetwork(sql),
       countOnSite: countOnSite(sql),
       countInNetwork: countInNetwork(sql),

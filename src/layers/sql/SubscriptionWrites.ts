@@ -2,6 +2,7 @@ import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ExpiredSubscription, NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import { retries } from "#domain/delivery/Retry.ts"
+import type { Labels } from "#domain/Labels.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriodSeconds } from "#domain/poll/Resource.ts"
 import { run } from "./Query.ts"
@@ -69,15 +70,15 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
 
 const upsertSql = `
   insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method, network, retry,
-    previous_secret, previous_secret_until, headers)
+    previous_secret, previous_secret_until, headers, labels)
   values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::bytea, $9::int2, $10::int2,
   ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2, $14::text, $15::int2,
-  $16::bytea, ${instant("$17::float8")}, $18::bytea)
+  $16::bytea, ${instant("$17::float8")}, $18::bytea, coalesce($19::text[], '{}'))
   on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
     host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method,
     state = excluded.state, lease_until = excluded.lease_until, network = excluded.network, retry = excluded.retry,
     previous_secret = excluded.previous_secret, previous_secret_until = excluded.previous_secret_until,
-    headers = coalesce(excluded.headers, u.headers),
+    headers = coalesce(excluded.headers, u.headers), labels = coalesce($19::text[], u.labels),
     failing_since = case when u.state = 2 then null else u.failing_since end,
     failing_announced = case when u.state = 2 then 0 else u.failing_announced end
   where not (excluded.state = 0 and u.state = 1 and coalesce(u.lease_until, 'infinity') > ${instant("$12::float8")})
@@ -86,7 +87,7 @@ const upsertSql = `
 const upsert = Effect.fnUntraced(
   function*(sql: SqlClient.SqlClient, box: Box, wanted: NewSubscription, resourceId: number, now: number) {
     const previous = yield* previousAfterSubscribe(sql, box, wanted, resourceId, now)
-    const { headers } = wanted
+    const { headers, labels } = wanted
     const [row] = yield* sql.unsafe<SubscriptionRow & { readonly created: boolean }>(upsertSql, [
       wanted.accountId,
       BigInt(resourceId),
@@ -105,7 +106,8 @@ const upsert = Effect.fnUntraced(
       wanted.retry === undefined ? null : retries.indexOf(wanted.retry),
       previous.sealed,
       previous.until,
-      headers === undefined ? null : box.seal(JSON.stringify(headers), secretPurpose("headers", wanted))
+      headers === undefined ? null : box.seal(JSON.stringify(headers), secretPurpose("headers", wanted)),
+      labels === undefined ? null : column.texts(labels)
     ])
     return row ?? (yield* selectUnchanged(sql, wanted, resourceId))
   }
@@ -154,6 +156,17 @@ const removeWhere = (sql: SqlClient.SqlClient, id: number, condition: "true" | "
     yield* settleUnwatched(sql, [removed.resourceId], now)
     return true
   })))
+
+export const setLabels = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.setLabels")(function*(id: number, labels: Labels) {
+    const rows = yield* run(
+      sql.unsafe(`update subscriptions set labels = $2::text[] where id = $1::int8 returning 1`, [
+        BigInt(id),
+        column.texts(labels)
+      ])
+    )
+    return rows.length > 0
+  })
 
 export const saveNetwork = (sql: SqlClient.SqlClient) =>
   Effect.fn("SubscriptionStore.saveNetwork")(function*(id: number, network: string) {

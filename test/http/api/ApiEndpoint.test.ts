@@ -58,7 +58,9 @@ describe("subscribe", () => {
           format: "JSON",
           "hub.verify": "sync",
           "hub.verify_token": "t",
-          "hub.retry": "SHORT"
+          "hub.retry": "SHORT",
+          "hub.label[0]": "News",
+          "hub.label[1]": "Tech"
         })
       )
       assert.strictEqual(answer.status, 204)
@@ -71,6 +73,7 @@ describe("subscribe", () => {
         format: "json",
         secret: "s",
         retry: "short",
+        labels: ["News", "Tech"],
         verify: "sync",
         verifyToken: "t",
         face: "api",

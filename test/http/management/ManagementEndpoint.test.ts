@@ -238,4 +238,18 @@ describe("ManagementEndpoint", () => {
       const wrong = yield* api("POST", "/api/resume", { subscription: "x" })
       assert.deepStrictEqual([wrong.status, wrong.json.error.code], [422, "invalid_parameter"])
     }))
+
+  it.effect("replaces the labels of a subscription, at most twenty", () =>
+    Effect.gen(function*() {
+      const control = Layer.mock(SubscriptionControl, {
+        setLabels: ({ labels }) => Effect.succeed({ ...subscription, labels })
+      })
+      const api = yield* makeManagementApi(Layer.merge(management, control))
+      const answer = yield* api("POST", "/api/labels", { subscription: 7, labels: ["News"] })
+      assert.deepStrictEqual([answer.status, answer.json], [200, { subscription: 7, labels: ["News"] }])
+      const labels = Array.from({ length: 21 }, (_, i) => `l${i}`)
+      const many = yield* api("POST", "/api/labels", { subscription: 7, labels })
+      assert.strictEqual(many.status, 422)
+      assert.match(many.json.error.message, /^labels has to be a list of at most 20 labels; received /)
+    }))
 })

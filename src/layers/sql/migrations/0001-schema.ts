@@ -196,10 +196,14 @@ const subscriptions = [
     retry smallint,                             -- 0 short, 1 days; null: the default of the face
     failing_since timestamptz,                  -- first failed attempt after the last success; null: not failing
     failing_announced smallint not null default 0, -- milestones of the failing that are announced
+    labels text[] not null default '{}',        -- in the order of the subscriber, see domain/Labels
     unique (resource_id, account_id, endpoint, face)
   ) with (fillfactor = 60)`,
   `create index subscriptions_account on subscriptions (account_id, id)`,
   `create index subscriptions_failing on subscriptions (account_id, id) where failing_since is not null`,
+  `create index subscriptions_labels on subscriptions using gin (labels) where labels <> '{}'`,
+  // The order of an OPML export: by the folder, which is the first label.
+  `create index subscriptions_folder on subscriptions (account_id, (labels[1] collate "C"), id) where labels <> '{}'`,
   `create index subscriptions_host on subscriptions (account_id, host, id)`,
   // One callback can have half a million subscriptions: a hash index on endpoint would walk all of them for each insert.
   `create index subscriptions_endpoint on subscriptions (account_id, hashtextextended(endpoint, 0), id)`,
