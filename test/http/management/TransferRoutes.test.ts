@@ -32,8 +32,7 @@ const importing = (events: ReadonlyArray<ImportEvent>, fail = false) => {
   return { seen, layer }
 }
 
-const open = <S>(services: Layer.Layer<S>) =>
-  makeApi({}, accounts, {}, writes, Layer.merge(management, services))
+const open = <S>(services: Layer.Layer<S>) => makeApi({}, accounts, {}, writes, Layer.merge(management, services))
 
 const post = (body: string, headers: Record<string, string> = {}) => ({
   method: "POST",
