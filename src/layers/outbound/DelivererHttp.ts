@@ -93,8 +93,10 @@ export const layer = layerWith({})
 
 /** The beginning of a body as one line. A terminal would obey its control characters, so that they are replaced by U+FFFD. */
 const printableExcerpt = (body: Buffer): string =>
-  // streaming: the last character may be incomplete
-  toPrintableField(new TextDecoder().decode(body.subarray(0, excerptBytes), { stream: true })).trim()
+  body.length === 0
+    ? ""
+    // streaming: the last character may be incomplete
+    : toPrintableField(new TextDecoder().decode(body.subarray(0, excerptBytes), { stream: true })).trim()
 
 const answerOf = (
   { body, latency, retryAfter, status }: CallbackResponse,

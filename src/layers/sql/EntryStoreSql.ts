@@ -1,7 +1,8 @@
 import { Effect, Layer, Option } from "effect"
-import { SqlClient } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import { hashString } from "#domain/Fingerprint.ts"
 import { type EntryPage, EntryStore, maxPageBytes, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
+import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
 import { decodeEntry } from "./StoredJson.ts"
 import { column, copyOf, millis } from "./Values.ts"
@@ -31,7 +32,7 @@ const storedEntryOf = (row: EntryRow): StoredEntry => ({
 
 export const layer = Layer.effect(
   EntryStore,
-  SqlClient.SqlClient.useSync((sql) =>
+  Effect.map(sqlWithGenericPlans, (sql) =>
     EntryStore.of({ page: readPage(sql), findById: findById(sql), document: readDocument(sql) })
   )
 )

@@ -29,6 +29,7 @@ export const layer = Layer.effect(
   SubscriptionStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    const genericSql = yield* sqlWithGenericPlans
     const box = yield* SecretBox
     return SubscriptionStore.of({
       subscribe: subscribe(sql, box),
@@ -44,9 +45,9 @@ export const layer = Layer.effect(
       saveNetwork: saveNetwork(sql),
       countOnSite: countOnSite(sql),
       countInNetwork: countInNetwork(sql),
-      find: find(sql, box),
-      load: makeLoad(yield* sqlWithGenericPlans, box),
-      findByTopic: findByTopic(sql, box),
+      find: find(genericSql, box),
+      load: makeLoad(genericSql, box),
+      findByTopic: findByTopic(genericSql, box),
       feeds: selectFeeds(sql, box),
       list: list(sql, box)
     })

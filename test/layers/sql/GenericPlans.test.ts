@@ -2,6 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
@@ -13,7 +14,7 @@ import { engines } from "#test/support/Databases.ts"
 import { entry, found, newSubscription, record, unchanged } from "#test/support/StoreFixture.ts"
 import { storesSql } from "#test/support/StoresSql.ts"
 
-/** Runs each statement of polls, pings and deliveries, one after the other and so on one connection. */
+/** Runs each statement of polls, pings, deliveries and pages, one after the other and so on one connection. */
 const runAll = Effect.gen(function*() {
   const { account, resource, subscription } = yield* newSubscription()
   const resources = yield* ResourceStore
@@ -27,7 +28,13 @@ const runAll = Effect.gen(function*() {
   yield* record({ ...unchanged(resource), updated: [entry("a", { title: { value: "Another title", type: "text" } })] })
   yield* resources.touch({ id: resource.id, nextFetch: 2, lastFetch: 1, period: 60, code: 304, failures: 0 })
   yield* resources.flush
-  yield* SubscriptionStore.use((store) => store.load(subscription.id))
+  const subscriptions = yield* SubscriptionStore
+  yield* subscriptions.load(subscription.id)
+  yield* subscriptions.findByTopic(account.id, resource.url)
+  const entries = yield* EntryStore
+  yield* entries.page({ resourceIds: [resource.id], count: 10 })
+  yield* entries.page({ resourceIds: [resource.id, resource.id + 1], count: 10, order: "stored", after: "a" })
+  yield* entries.findById([resource.id], ["a"])
   yield* SubscriptionHealth.use((store) => store.saveFailing(subscription.id, { since: 1, announced: 0 }))
   yield* outbox.backlog(subscription.id, 64)
   yield* NotificationLog.use((log) => log.readAfter(resource.id, 0, 10))
@@ -136,7 +143,7 @@ for (const engine of engines) {
           yield* (engine.name === "embedded" ? sql`discard plans` : sql`analyze`)
           yield* runAll
           const prepared = yield* selectPrepared
-          assert.isAtLeast(prepared.length, 20)
+          assert.isAtLeast(prepared.length, 24)
           for (const statement of prepared) {
             assert.strictEqual(statement.custom, 0, statement.statement)
             const plan = yield* explain(statement)

@@ -18,7 +18,8 @@ export class Connector {
     const connection = new Duplex({
       read: () => undefined, // answers are pushed on arrival
       write: (bytes: Uint8Array, _encoding, done) => {
-        this.#send({ _tag: "Data", id, bytes })
+        // A copy of its own size: a message carries the whole buffer behind its bytes, which is Node's pool for small ones.
+        this.#send({ _tag: "Data", id, bytes: new Uint8Array(bytes) })
         done()
       },
       final: (done) => {
