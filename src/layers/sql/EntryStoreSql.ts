@@ -32,8 +32,9 @@ const storedEntryOf = (row: EntryRow): StoredEntry => ({
 
 export const layer = Layer.effect(
   EntryStore,
-  Effect.map(sqlWithGenericPlans, (sql) =>
-    EntryStore.of({ page: readPage(sql), findById: findById(sql), document: readDocument(sql) })
+  Effect.map(
+    sqlWithGenericPlans,
+    (sql) => EntryStore.of({ page: readPage(sql), findById: findById(sql), document: readDocument(sql) })
   )
 )
 
