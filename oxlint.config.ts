@@ -87,7 +87,7 @@ const rooms: { readonly [folder: string]: Room } = {
   "http/management": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
   "http/pages": {
     rooms: ["http", "http/management", "actors/**", "domain/**"],
-    packages: [...httpPackages, "node:fs/promises", "node:module", "node:util", "node:zlib"],
+    packages: [...httpPackages, "markdown-it", "node:fs/promises", "node:module", "node:util", "node:zlib"],
     reason: `${webOnly}; it reads its own assets and the documents`
   },
   "http/pages/elements": { rooms: [], packages: [], reason: "a browser runs these files alone" },

@@ -9,7 +9,7 @@ import {
 } from "#domain/Account.ts"
 import { parsePosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import * as Jid from "#domain/Jid.ts"
-import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
+import { describePing } from "#domain/poll/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
@@ -52,7 +52,7 @@ export const layer = Layer.effect(
           topic,
           receivedAt,
           withContent,
-          outcome: describeOutcome(outcome)
+          outcome: describePing(outcome)
         }))
       }),
       deliveries: (login, filter, limit) => listDeliveries(accounts, deliveryLog, login, filter, limit),
@@ -190,21 +190,6 @@ const revokeToken = Effect.fn("Administration.revokeToken")(function*(accounts: 
   const wasRevoked = yield* accounts.revokeToken(account.id, id).pipe(failOnStoreError)
   if (!wasRevoked) return yield* fail(`The account ${JSON.stringify(login)} has no token ${id}.`)
 })
-
-const describeOutcome = (outcome: PingOutcome | undefined): string => {
-  switch (outcome?._tag) {
-    case undefined:
-      return "not fetched yet"
-    case "NoSubscriber":
-      return "no subscriber"
-    case "Unchanged":
-      return `${outcome.code}, unchanged`
-    case "Changed":
-      return outcome.entries === 0 ? `${outcome.code}, changed` : `${outcome.code}, ${outcome.entries} new`
-    case "Failed":
-      return outcome.message
-  }
-}
 
 const describeReliability = ({ consecutiveMisses, reliable }: HubReport): string =>
   consecutiveMisses >= maxConsecutiveMisses ? "no: dead" : reliable === 0 ? "no" : `for ${reliable}`

@@ -16,12 +16,14 @@ import { makeStreamEndpoint } from "#http/stream/StreamEndpoint.ts"
 import { StreamRegistry } from "#http/stream/StreamRegistry.ts"
 import * as StreamRegistryLayer from "#http/stream/StreamRegistryLayer.ts"
 import { hubCallbackPath, makeHubCallbackEndpoint } from "#http/websub/HubCallbackEndpoint.ts"
+import * as OpenPingsLayer from "#http/websub/OpenPingsLayer.ts"
 import { makeWebSubEndpoint } from "#http/websub/WebSubEndpoint.ts"
 import { logRequests } from "./AccessLog.ts"
 import * as AuthenticationLayer from "./AuthenticationLayer.ts"
-import { makeDocumentation } from "./Documentation.ts"
+import { makeDescription } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
 import { makeMetricsEndpoint, metricsPath } from "./MetricsEndpoint.ts"
+import { accepts } from "./Negotiation.ts"
 import * as Reply from "./Reply.ts"
 import * as SessionsLayer from "./SessionsLayer.ts"
 import { makeXmppLoginCheck } from "./XmppLoginCheck.ts"
@@ -31,6 +33,14 @@ type Response = HttpServerResponse.HttpServerResponse
 
 /** Paths of the API, with or without a slash at the end. Older clients use the second one. */
 const apiPaths = ["/", "/hubbub"] as const
+
+/**
+ * True for a browser that opens the address of the service: it asks for HTML, with neither credentials nor parameters. Every other request
+ * is one of the API.
+ */
+const isHome = ({ headers, method, url }: Request): boolean =>
+  (method === "GET" || method === "HEAD") && /^\/+$/.test(url) && headers["authorization"] === undefined &&
+  headers["x-http-method-override"] === undefined && accepts(headers["accept"], "text/html")
 
 /** The URL with a `?` in place of the first `&`, which older samples print: `/&hub.mode=…`. */
 const withQuestionMark = (request: Request) => request.modify({ url: request.url.replace("&", "?") })
@@ -49,8 +59,10 @@ const withOneSlash = (request: Request) =>
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { accessLog, hubOpen, metricsPort, trustedProxies, xmppComponent } = yield* Settings
   const api = yield* makeApiEndpoint(yield* makeStreamEndpoint)
+  const page = yield* makePages
+  yield* router.add("*", "/", (request) => isHome(request) ? page(request) : api("api")(request))
+  yield* router.add("*", "/hubbub", api("api"))
   for (const path of apiPaths) {
-    yield* router.add("*", path, api("api"))
     yield* router.add("*", `${path === "/" ? "" : path}/&*`, (request) => api("api")(withQuestionMark(request)))
   }
   const stream = api("stream")
@@ -65,13 +77,10 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(respondAsNullDevice(method)))
   const hubCallback = yield* makeHubCallbackEndpoint
   yield* router.add("*", `${hubCallbackPath}*`, (request) => hubCallback(withOneSlash(request)))
-  const page = yield* makePages
-  for (const path of ["/dashboard/*", "/assets/*"] as const) {
+  for (const path of ["/dashboard/*", "/assets/*", "/docs/*", "/ping"] as const) {
     yield* router.add("*", path, (request) => page(withOneSlash(request)))
   }
-  const { openapi, page: reference } = yield* makeDocumentation
-  yield* router.add("*", "/openapi.json", openapi)
-  yield* router.add("*", "/docs", reference)
+  yield* router.add("*", "/openapi.json", yield* makeDescription)
   if (xmppComponent !== undefined) yield* router.add("*", "/internal/xmpp/auth", yield* makeXmppLoginCheck)
   const { healthz, readyz } = yield* makeHealth
   yield* router.add("*", "/healthz", healthz)
@@ -130,7 +139,7 @@ const makePages = Effect.gen(function*() {
 
 /** All routes of the HTTP server. */
 export const layer = routes.pipe(
-  Layer.provide([AuthenticationLayer.layer, SessionsLayer.layer, StreamRegistryLayer.layer])
+  Layer.provide([AuthenticationLayer.layer, OpenPingsLayer.layer, SessionsLayer.layer, StreamRegistryLayer.layer])
 )
 
 /** Ends the streams at shutdown, because the server waits for open responses. */

@@ -34,5 +34,12 @@ export const make = (state: State): Pings["Service"] =>
       operation(state, () =>
         state.pings.filter(({ wanted }) => accountId === undefined || wanted.accountId === accountId)
           .slice(0, limit).map(({ ping }) => ping))
+    ),
+    listOpen: Effect.fn("Pings.listOpen")((topic, limit) =>
+      operation(state, () =>
+        state.pings.filter(({ ping, wanted }) =>
+          ping.topic === topic && wanted.accountId === undefined
+        )
+          .slice(0, limit).map(({ ping }) => ping))
     )
   })

@@ -2,11 +2,31 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { Pings } from "#domain/ports/Pings.ts"
-import { at, newSubscription, type Stores } from "#test/support/StoreFixture.ts"
+import { at, newAccount, newSubscription, type Stores, unique } from "#test/support/StoreFixture.ts"
 
 /** What every `Pings` keeps of its promises. */
 export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("Pings", () => {
+    it.effect("of one topic through the open hub are listed newest first", () =>
+      Effect.gen(function*() {
+        const pings = yield* Pings
+        const account = yield* newAccount
+        const topic = `https://${unique("host")}.example/feed`
+        const ping = (accountId: number | undefined, name: string) =>
+          pings.record({ accountId, topic: name, resourceId: undefined, withContent: false }, { _tag: "NoSubscriber" })
+        yield* ping(undefined, topic)
+        yield* ping(account.id, topic)
+        yield* ping(undefined, `${topic}/other`)
+        yield* ping(undefined, topic)
+        const listed = yield* pings.listOpen(topic, 10)
+        assert.deepStrictEqual(listed.map((one) => [one.topic, one.outcome?._tag]), [
+          [topic, "NoSubscriber"],
+          [topic, "NoSubscriber"]
+        ])
+        assert.isAtLeast(listed[0]?.receivedAt ?? 0, listed[1]?.receivedAt ?? Infinity)
+        assert.strictEqual((yield* pings.listOpen(topic, 1)).length, 1)
+      }))
+
     it.effect("are listed newest first, each with its account", () =>
       Effect.gen(function*() {
         const pings = yield* Pings

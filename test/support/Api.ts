@@ -12,6 +12,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { Pings } from "#domain/ports/Pings.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
 import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Routes from "#http/Routes.ts"
@@ -60,7 +61,11 @@ export const management = Layer.mergeAll(
 )
 
 /** Stores of the dashboard that no test of the API reads. */
-export const dashboardStores = Layer.mergeAll(Layer.mock(SessionStore, {}), Layer.mock(HubSubscriptionStore, {}))
+export const dashboardStores = Layer.mergeAll(
+  Layer.mock(SessionStore, {}),
+  Layer.mock(HubSubscriptionStore, {}),
+  Layer.mock(Pings, {})
+)
 
 /** An outbox in which three deliveries wait, the oldest one since the epoch. */
 export const outbox = Layer.mock(Outbox, { measure: Effect.succeed({ waiting: 3, oldestAt: 0 }) })

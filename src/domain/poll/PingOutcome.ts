@@ -27,3 +27,19 @@ const hasDocumentChanged = (before: ResourceState, { kind, signature, slices }: 
   const [selected] = unpackFingerprints(slices)
   return selected !== previous
 }
+
+/** The outcome in words. */
+export const describePing = (outcome: PingOutcome | undefined): string => {
+  switch (outcome?._tag) {
+    case undefined:
+      return "not fetched yet"
+    case "NoSubscriber":
+      return "no subscriber"
+    case "Unchanged":
+      return `${outcome.code}, unchanged`
+    case "Changed":
+      return outcome.entries === 0 ? `${outcome.code}, changed` : `${outcome.code}, ${outcome.entries} new`
+    case "Failed":
+      return outcome.message
+  }
+}

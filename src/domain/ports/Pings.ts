@@ -39,4 +39,6 @@ export class Pings extends Context.Service<Pings, {
   readonly list: (
     query: { readonly accountId?: number; readonly limit: number }
   ) => Effect.Effect<ReadonlyArray<Ping>, StoreError>
+  /** Pings of one topic through the open hub, newest first. */
+  readonly listOpen: (topic: string, limit: number) => Effect.Effect<ReadonlyArray<Ping>, StoreError>
 }>()("windhover/domain/ports/Pings") {}

@@ -1,5 +1,5 @@
 /** Custom elements: a file in `elements`, and a line here. */
-export const elementNames = ["copy-text", "time-ago"] as const
+export const elementNames = ["api-call", "copy-text", "time-ago"] as const
 
 export type ElementName = typeof elementNames[number]
 

@@ -63,7 +63,7 @@ const renderHeader = ({ path, viewer }: Frame): Html =>
 ${
     viewer === undefined
       ? html`<div class="who"><a href="/docs">Documents</a>${
-        path === "/dashboard/sign-in" ? undefined : html` <a href="/dashboard/sign-in">Sign in</a>`
+        path === "/dashboard/sign-in" ? undefined : html` <a href="/dashboard">Dashboard</a>`
       }</div>`
       : html`<div class="who"><a href="/dashboard/account">${viewer.caller.account.login}</a>
 ${formTag("/dashboard/sign-out", viewer, html`<button class="quiet">Sign out</button>`)}

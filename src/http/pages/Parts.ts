@@ -57,7 +57,7 @@ export const pager = (
 }
 
 /** A path with a query. Absent values are left out. */
-const withQuery = (path: string, query: { readonly [name: string]: string | number | undefined }): string => {
+export const withQuery = (path: string, query: { readonly [name: string]: string | number | undefined }): string => {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value))
   return parameters.size === 0 ? path : `${path}?${parameters}`

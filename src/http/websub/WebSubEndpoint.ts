@@ -9,11 +9,11 @@ import { quote } from "#domain/Topic.ts"
 import { rawClientAddress } from "#http/ClientAddress.ts"
 import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
 import { readPublishedTopics, readSecret, readVerification } from "#http/HubParameters.ts"
+import { OpenPings } from "#http/OpenPings.ts"
 import type { Parameters } from "#http/Parameters.ts"
 import { retrySchema } from "#http/ParameterSchemas.ts"
 import * as Reply from "#http/Reply.ts"
 import { withParameters } from "#http/RequestBody.ts"
-import { makePingThrottle } from "./PingThrottle.ts"
 import { hubParameters, leaseSecondsSchema, maxHubSecretLength, signatureSchema } from "./WebSubParameters.ts"
 
 /** The modes in error sentences. */
@@ -34,11 +34,11 @@ const about =
 export const makeWebSubEndpoint = Effect.gen(function*() {
   const hub = yield* Hub
   const { exchanges } = yield* DocumentMemory
-  const ping = yield* makePingThrottle(hub.publish)
+  const { publish } = yield* OpenPings
   const operations = {
     subscribe: (parameters, request) => subscribe(hub, parameters, rawClientAddress(request)),
     unsubscribe: (parameters, request) => unsubscribe(hub, parameters, rawClientAddress(request)),
-    publish: (parameters) => Effect.as(Effect.flatMap(readPublishedTopics(parameters), ping), Reply.noContent)
+    publish: (parameters) => Effect.as(Effect.flatMap(readPublishedTopics(parameters), publish), Reply.noContent)
   } satisfies { [Mode in keyof typeof hubParameters]: Run }
 
   const respond = Effect.fnUntraced(function*(method: string, parameters: Parameters, request: HttpServerRequest) {

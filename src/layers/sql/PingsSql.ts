@@ -5,7 +5,7 @@ import { type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
 import { batched } from "./Batched.ts"
 import { commitsLater } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
-import { column, farFuture, instant, millis } from "./Values.ts"
+import { column, farFuture, instant, legalText, millis } from "./Values.ts"
 import { run } from "./Query.ts"
 
 /** Stored numbers: append only. */
@@ -43,7 +43,8 @@ export const layer = Layer.effect(
         yield* resolve({ resourceId, until, outcome })
       }),
       findUnanswered: selectUnanswered(sql),
-      list: list(sql)
+      list: list(sql),
+      listOpen: listOpen(sql)
     })
   })
 )
@@ -113,15 +114,29 @@ const selectUnanswered = (sql: SqlClient.SqlClient) =>
     ))
   })
 
+const pingColumns = `topic, with_content, ${millis("received_at")} as received, outcome, entries, code, message,
+  ${millis("answered_at")} as answered`
+
 const list = (sql: SqlClient.SqlClient) =>
   Effect.fn("Pings.list")(function*(query: { readonly accountId?: number; readonly limit: number }) {
     const rows = yield* run(
       sql.unsafe<PingRow>(
-        `select topic, with_content, ${millis("received_at")} as received, outcome, entries, code, message,
-          ${millis("answered_at")} as answered
-        from pings where $1::int4 is null or account_id = $1::int4 order by id desc limit $2::int4`,
+        `select ${pingColumns} from pings where $1::int4 is null or account_id = $1::int4 order by id desc limit $2::int4`,
         [query.accountId ?? null, query.limit]
       ).unprepared
+    )
+    return rows.map(pingOfRow)
+  })
+
+const listOpen = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Pings.listOpen")(function*(topic: string, limit: number) {
+    const rows = yield* run(
+      sql.unsafe<PingRow>(
+        `select ${pingColumns} from pings
+        where hashtextextended(topic, 0) = hashtextextended($1, 0) and topic = $1 and account_id is null
+        order by id desc limit $2::int4`,
+        [legalText(topic), limit]
+      )
     )
     return rows.map(pingOfRow)
   })

@@ -69,26 +69,64 @@ describe("the pages", () => {
     }))
 })
 
+/** Pages of a signed-in operator, and the public ones. */
+const paths = [
+  "/",
+  "/ping?url=https://blog.example/feed",
+  "/docs",
+  "/docs/webhooks",
+  "/docs/reference",
+  "/dashboard/sign-in",
+  "/dashboard",
+  "/dashboard/tokens",
+  "/dashboard/account",
+  "/dashboard/hubs",
+  "/dashboard/settings",
+  "/dashboard/missing"
+]
+
 describe.skipIf(!available)("the pages in a browser", () => {
-  it.live("are accessible, in both schemes and widths", () =>
+  it.live("are accessible: in light at 1280 pixels, and in dark at 360", () =>
+    Effect.gen(function*() {
+      const { send, signIn, url } = yield* serveDashboard()
+      const cookie = yield* signIn()
+      yield* send(cookie, "/dashboard/tokens", [["name", "backup script"], ["right", "list"], ["right", "retrieve"]])
+      const chromium = yield* browser
+      for (const [dark, width] of [[false, widths[0]], [true, widths[1]]] as const) {
+        const { errors, page } = yield* openTab(chromium, { dark, width, cookie: { url, text: cookie } })
+        for (const path of paths) {
+          yield* Effect.promise(() => page.goto(`${url}${path}`))
+          yield* checkAccessibility(page)
+          yield* picture(page, `${path === "/" ? "home" : path.slice(1).replace(/\W+/g, "-")}-${width}`)
+        }
+        assert.deepStrictEqual(errors, [
+          "Failed to load resource: the server responded with a status of 404 (Not Found)"
+        ])
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("run an example of the reference at the first click", () =>
     Effect.gen(function*() {
       const { signIn, url } = yield* serveDashboard()
-      const cookie = { url, text: yield* signIn() }
-      const chromium = yield* browser
-      for (const dark of [false, true]) {
-        for (const width of widths) {
-          const guest = yield* openTab(chromium, { dark, width })
-          const member = yield* openTab(chromium, { dark, width, cookie })
-          for (
-            const [{ errors, page }, path] of [[guest, "/dashboard/sign-in"], [member, "/dashboard"]] as const
-          ) {
-            yield* Effect.promise(() => page.goto(`${url}${path}`))
-            yield* checkAccessibility(page)
-            yield* picture(page, `${path.slice(1).replaceAll("/", "-")}-${width}${dark ? "-dark" : ""}`)
-            assert.deepStrictEqual(errors, [])
-          }
-        }
-      }
+      const { errors, page } = yield* openTab(yield* browser, { cookie: { url, text: yield* signIn() } })
+      yield* Effect.promise(async () => {
+        await page.goto(`${url}/docs/reference`)
+        const operation = page.locator("details.operation", { has: page.locator("code", { hasText: /^\/readyz$/ }) })
+        await operation.locator("summary").click()
+        await operation.getByRole("button", { name: "Run" }).click()
+        await operation.locator("output pre").waitFor()
+        assert.strictEqual(await operation.locator("output").textContent(), "200 OKok")
+        const list = page.locator("details.operation", { hasText: "hub.mode=authenticate" })
+        await list.locator("summary").click()
+        await list.getByRole("button", { name: "Run" }).click()
+        assert.strictEqual(await list.locator("output").textContent(), "Enter a login and a token above first.")
+        await page.fill("#field-login", operator.login)
+        await page.fill("#field-token", operator.password)
+        await list.getByRole("button", { name: "Run" }).click()
+        await list.locator("output pre").waitFor()
+        assert.strictEqual(await list.locator("output").textContent(), "204 No Content(no body)")
+      })
+      assert.deepStrictEqual(errors, [])
     }).pipe(Effect.scoped))
 
   it.live("sign in with the keyboard alone, and without JavaScript", () =>

@@ -354,6 +354,7 @@ const websub = [
     answered_at timestamptz
   )`,
   `create index pings_account on pings (account_id, id)`,
+  `create index pings_topic on pings (hashtextextended(topic, 0), id) where account_id is null`,
   `create index pings_waiting on pings (resource_id) where outcome is null`,
 
   // Requests to callbacks that wait to be sent. Requests about one topic and callback are sent in order of id.
