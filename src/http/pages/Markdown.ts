@@ -38,7 +38,7 @@ export const renderMarkdown = (
   }
   const first = tokens.findIndex(({ tag, type }) => type === "heading_close" && tag === "h1")
   parser.renderer.rules["table_open"] = () =>
-    `<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="plain">\n`
+    `<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="plain">\n`
   parser.renderer.rules["table_close"] = () => "</table></div>\n"
   parser.renderer.rules["fence"] = (all, i) =>
     `<pre tabindex="0"><code>${parser.utils.escapeHtml(all[i]?.content ?? "")}</code></pre>\n`
@@ -53,7 +53,7 @@ const relink = (tokens: ReadonlyArray<Token>, resolveLink: (target: string) => s
   let isPlain = false
   for (const token of tokens) {
     if (token.type === "link_open") {
-      const target = resolveLink(token.attrGet("href") ?? "")
+      const target = resolveLink(String(token.attrGet("href") ?? ""))
       isPlain = target === undefined
       if (target !== undefined) token.attrSet("href", target)
     }

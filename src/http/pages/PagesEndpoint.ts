@@ -97,7 +97,8 @@ export const makePagesEndpoint = Effect.gen(function*() {
       const content = yield* Effect.provideContext(showEntry(found.entry, call, visit.viewer), services)
       const status = problem === undefined ? content.status : Reply.errorHead(problem.error).status
       const shown = { ...content, ...(status !== undefined && { status }) }
-      return render(visit, shown, problem === undefined ? undefined : { kind: "bad", text: problem.error.message })
+      if (problem === undefined) return render(visit, shown)
+      return withErrorHead(render(visit, shown, { kind: "bad", text: problem.error.message }), problem.error)
     }
   )
 
@@ -216,8 +217,11 @@ const goToSignIn = ({ path, request }: Visit): Response => {
   return redirect(`${signInPath}${back}`)
 }
 
-const withErrorHead = (response: Response, error: PageError): Response =>
-  HttpServerResponse.setHeaders(response, Reply.errorHead(error).headers ?? {})
+/** The headers of an error, such as `Retry-After`. A challenge would open the browser's own window for a login. */
+const withErrorHead = (response: Response, error: PageError): Response => {
+  const { "www-authenticate": _, ...headers } = Reply.errorHead(error).headers ?? {}
+  return HttpServerResponse.setHeaders(response, headers)
+}
 
 /**
  * Headers of every page.

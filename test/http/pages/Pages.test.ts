@@ -28,7 +28,7 @@ describe("the pages", () => {
     Effect.gen(function*() {
       const { post } = yield* serveDashboard()
       const answer = yield* post("/dashboard/sign-in", { login: "admin", secret: "<wrong>", next: "/dashboard/tokens" })
-      assert.strictEqual(answer.status, 401)
+      assert.deepStrictEqual([answer.status, answer.headers.get("www-authenticate")], [401, null])
       assert.include(answer.text, "The login, token or password is wrong.")
       assert.include(answer.text, `value="admin"`)
       assert.include(answer.text, `name="next" value="/dashboard/tokens"`)
