@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -30,13 +30,6 @@ export const firstLine = async (child: ChildProcess, pattern: RegExp): Promise<s
     if (match !== null) return match[1] ?? ""
   }
   throw new Error("a process of the benchmark ended early")
-}
-
-/** CPU seconds of a process, and its memory in MB. */
-export const measureProcess = (pid: number) => {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ")
-  const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])
-  return { cpu: (Number(fields[11]) + Number(fields[12])) / 100, rss: rss / 1024 }
 }
 
 const origin = spawn(node, [join(root, "bench/origin.ts")], { stdio: ["ignore", "pipe", "inherit", "ipc"] })

@@ -15,7 +15,8 @@ import { parse } from "#domain/Search.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
 import { type Likeness, searchSql } from "#layers/sql/SubscriptionSearch.ts"
-import { firstLine, measureProcess, outside, start, token } from "./Service.ts"
+import { measureProcess } from "./ProcessUsage.ts"
+import { firstLine, outside, start, token } from "./Service.ts"
 import { replaceSection } from "./Section.ts"
 
 const node = join(import.meta.dirname, "../bin/node")

@@ -14,7 +14,8 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
-import { measureProcess, type Service, start, stopOrigin } from "./Service.ts"
+import { measureProcess } from "./ProcessUsage.ts"
+import { type Service, start, stopOrigin } from "./Service.ts"
 
 const waiting = Number(process.argv[2] ?? 100_000)
 const pushes = 300

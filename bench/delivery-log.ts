@@ -1,5 +1,5 @@
 /**
- * Time of a page of the delivery log for each filter: `bin/node bench/delivery-log.ts postgres://… [attempts, 10 million]`.
+ * Time of a page of the delivery log for each filter, and CPU of the database: `bin/node bench/delivery-log.ts postgres://… [attempts, 10 million]`.
  *
  * The database has to be empty, and stays filled. A second run with 0 attempts measures it again.
  */
@@ -10,6 +10,7 @@ import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
 import * as DeliveryLogSql from "#layers/sql/DeliveryLogSql.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
+import { measureProcess } from "./ProcessUsage.ts"
 
 const [, , url = "", countText = "10000000"] = process.argv
 const attempts = Number(countText)
@@ -66,7 +67,7 @@ const fillAttempts = Effect.gen(function*() {
         Math.min(first + batch, subscriptions + 1) - 1
       }) s join subscriptions u on u.id = s,
         generate_series(0, ${perSubscription - 1}) n,
-        lateral (select case when n >= 64 then 200 when random() < 0.00001 then 501 when n < 40 then 503 when n < 55 then 6 when n < 60 then 404
+        lateral (select case when n >= 64 then 200 when random() < 0.00001 + 0 * u.id then 501 when n < 40 then 503 when n < 55 then 6 when n < 60 then 404
           else -503 end as result) r`
     )
     process.stdout.write(`\r${(first * perSubscription).toLocaleString("en")} attempts`)
@@ -105,12 +106,23 @@ const queries = Effect.gen(function*() {
   } satisfies Record<string, Omit<DeliveryQuery, "limit">>
 })
 
+/** Measures in one transaction, so that one process of the database does the work. */
 const measure = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.withTransaction(Effect.gen(function*() {
+    yield* sql.unsafe("set local max_parallel_workers_per_gather = 0")
+    const [backend] = yield* sql.unsafe<{ pid: number }>("select pg_backend_pid() as pid")
+    yield* measureAll(backend?.pid ?? 0)
+  }))
+})
+
+const measureAll = Effect.fnUntraced(function*(pid: number) {
   const { list } = yield* DeliveryLog
   for (const [name, query] of Object.entries<Omit<DeliveryQuery, "limit">>(yield* queries)) {
     const times: Array<number> = []
     let after: string | undefined
     let rows = 0
+    const cpuBefore = measureProcess(pid).cpu
     for (let i = 0; i < runs; i++) {
       const start = performance.now()
       const { items, next } = yield* list({ ...query, limit: 100, ...(after !== undefined && { after }) })
@@ -118,11 +130,12 @@ const measure = Effect.gen(function*() {
       rows += items.length
       after = next
     }
+    const cpu = (measureProcess(pid).cpu - cpuBefore) * 1_000 / runs
     const [cold = 0] = times
     const sorted = times.toSorted((a, b) => a - b)
     const figures = [sorted[runs >> 1], sorted.at(-1), cold].map((time) => time?.toFixed(1).padStart(7))
     process.stdout.write(
-      `${name.padEnd(32)} p50 ${figures[0]} ms, max ${figures[1]} ms, first ${figures[2]} ms, ${rows} rows\n`
+      `${name.padEnd(32)} CPU ${cpu.toFixed(1).padStart(6)} ms, p50 ${figures[0]} ms, max ${figures[1]} ms, first ${figures[2]} ms, ${rows} rows\n`
     )
   }
 })

@@ -9,9 +9,9 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { measurePushes } from "./hub.ts"
 import { replaceSection } from "./Section.ts"
+import { measureProcess } from "./ProcessUsage.ts"
 import {
   bare,
-  measureProcess,
   outside,
   port,
   type Resources,

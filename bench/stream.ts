@@ -9,7 +9,8 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { replaceSection } from "./Section.ts"
-import { authorization, firstLine, measureProcess, node, outside, type Service, start, stopOrigin } from "./Service.ts"
+import { measureProcess } from "./ProcessUsage.ts"
+import { authorization, firstLine, node, outside, type Service, start, stopOrigin } from "./Service.ts"
 
 interface Counts {
   readonly events: number

@@ -16,7 +16,8 @@ import { install } from "#scripts/prosody/Install.ts"
 import { freePort } from "#scripts/FreePort.ts"
 import { start as startProsody, stop as stopProsody } from "#scripts/prosody/Server.ts"
 import { replaceSection } from "./Section.ts"
-import { measureProcess, node, outside, start, stopOrigin } from "./Service.ts"
+import { measureProcess } from "./ProcessUsage.ts"
+import { node, outside, start, stopOrigin } from "./Service.ts"
 import { openPeer } from "./xmpp-peer.ts"
 
 const run = promisify(execFile)
