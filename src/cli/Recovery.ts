@@ -90,7 +90,11 @@ export const recover = Command.make(
       ...nameOf(flags),
       ...(Option.isSome(since) && { since: /^\d+$/.test(since.value) ? Number(since.value) : since.value })
     }).pipe(Effect.flatMap(decodeAnswer(Recovered)))
-    yield* print(describeSent(recovered, subscription))
+    yield* print(
+      recovered === 0
+        ? `Subscription ${subscription} has no dropped notifications to send. Waiting ones are tried at once.`
+        : describeSent(recovered, subscription)
+    )
     if (lost > 0) yield* print(`No longer stored: ${countOf(lost, "notification")}.`)
     if (more) yield* print("More were dropped; repeat the command.")
     if (state === "paused") yield* print(`The subscription is paused: windhover resume --subscription ${subscription}`)

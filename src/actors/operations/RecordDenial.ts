@@ -15,7 +15,7 @@ export const makeRecordDenial = Effect.map(
       endpoint,
       host,
       code: 0,
-      message
+      message: maskToken(message)
     })
 )
 
@@ -30,3 +30,6 @@ export const makeRecordDenied = Effect.map(
         ({ message }) => Effect.logWarning(`A denied subscription is missing in the delivery log: ${message}`)
       ))
 )
+
+/** The sentence repeats the URL of the verification, and the token in the URL proves a request to the callback. */
+const maskToken = (message: string): string => message.replaceAll(/(hub\.verify_token=)[^&\s]*/g, "$1***")

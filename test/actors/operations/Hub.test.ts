@@ -81,11 +81,17 @@ describe("Hub.subscribe", () => {
       web.verify(() => new IntentNotConfirmed({ message: "Your callback didn't echo the challenge." }))
       const reason = yield* refusalOf(subscribe("bad", { verify: "sync" }))
       assert.deepStrictEqual([reason._tag, reason.message], ["NotVerified", "Your callback didn't echo the challenge."])
+      const asked = `You returned 404 to ${hook("url")}?hub.verify_token=`
+      web.verify(() => new IntentNotConfirmed({ message: `${asked}s3cret&hub.lease_seconds=1` }))
+      yield* refusalOf(subscribe("url", { verify: "sync" }))
       assert.deepStrictEqual((yield* listed).map(({ endpoint }) => endpoint), [hook("good")])
       const { items } = yield* DeliveryLog.use((log) => log.list({ accountId: caller.account.id, limit: 10 }))
       assert.deepStrictEqual(
         items.map(({ endpoint, message, outcome, reason, topic }) => [outcome, reason, endpoint, topic, message]),
-        [["denied", "refused-intent", hook("bad"), feed, "Your callback didn't echo the challenge."]]
+        [
+          ["denied", "refused-intent", hook("url"), feed, `${asked}***&hub.lease_seconds=1`],
+          ["denied", "refused-intent", hook("bad"), feed, "Your callback didn't echo the challenge."]
+        ]
       )
     }).pipe(Effect.provide(layer)))
 
