@@ -135,7 +135,9 @@ const measureAll = Effect.fnUntraced(function*(pid: number) {
     const sorted = times.toSorted((a, b) => a - b)
     const figures = [sorted[runs >> 1], sorted.at(-1), cold].map((time) => time?.toFixed(1).padStart(7))
     process.stdout.write(
-      `${name.padEnd(32)} CPU ${cpu.toFixed(1).padStart(6)} ms, p50 ${figures[0]} ms, max ${figures[1]} ms, first ${figures[2]} ms, ${rows} rows\n`
+      `${name.padEnd(32)} CPU ${cpu.toFixed(1).padStart(6)} ms, p50 ${figures[0]} ms, max ${figures[1]} ms, first ${
+        figures[2]
+      } ms, ${rows} rows\n`
     )
   }
 })

@@ -10,17 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { measurePushes } from "./hub.ts"
 import { replaceSection } from "./Section.ts"
 import { measureProcess } from "./ProcessUsage.ts"
-import {
-  bare,
-  outside,
-  port,
-  type Resources,
-  type Service,
-  start,
-  startWith,
-  stats,
-  stopOrigin
-} from "./Service.ts"
+import { bare, outside, port, type Resources, type Service, start, startWith, stats, stopOrigin } from "./Service.ts"
 import { measureStreams } from "./stream.ts"
 
 const rows: Array<readonly [what: string, figure: string, target: string]> = []

@@ -60,7 +60,13 @@ describe("commands of the management API", () => {
   it.effect("recover names the subscription, and tells what is lost and paused", () =>
     Effect.gen(function*() {
       const answer = { subscription: 7, state: "paused", recovered: 3, lost: 1, more: true }
-      const { asked, flags } = yield* service([200, answer], [200, { ...answer, recovered: 0, lost: 0, more: false, state: "active" }])
+      const { asked, flags } = yield* service([200, answer], [200, {
+        ...answer,
+        recovered: 0,
+        lost: 0,
+        more: false,
+        state: "active"
+      }])
       yield* asRecover([...flags, "--topic", "http://a.example/", "--callback", "http://b.example/", "--since", "41"])
       yield* asRecover([...flags, "--subscription", "7", "--since", "2026-01-31T09:30:00Z"])
       assert.deepStrictEqual(asked, [
