@@ -4,13 +4,14 @@ import { Settings } from "#domain/ports/Settings.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
+import { isTelemetryOn } from "#layers/telemetry/TelemetrySettings.ts"
 import { describeUnknown } from "./Settings.ts"
 import { logFormats } from "./LogFormat.ts"
 import * as Signals from "./Signals.ts"
 
 const logLevels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
-/** Logs one line per record on standard error. Spans are off, because no collector reads them. */
+/** Logs one line per record on standard error. Spans of effects are off: `NotificationTraces` makes the ones that an operator needs. */
 const logging = Layer.mergeAll(
   Layer.succeed(References.TracerEnabled, false),
   Layer.unwrap(
@@ -18,6 +19,15 @@ const logging = Layer.mergeAll(
   ),
   Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, logLevels[logLevel])))
 )
+
+const { env } = process
+
+/** OpenTelemetry's exporters are loaded only when the environment names a collector. */
+const telemetry = Layer.unwrap(Effect.suspend(() =>
+  isTelemetryOn(env)
+    ? Effect.map(Effect.promise(() => import("#layers/telemetry/Telemetry.ts")), ({ layer }) => layer(env))
+    : Effect.succeed(Layer.empty)
+))
 
 /** Time after which a check of the database ends without an answer, in ms; `DatabaseHeartbeat` waits 5 s. */
 const silenceMs = 4_000
@@ -53,5 +63,11 @@ export const serve = Command.make(
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Run the service until SIGTERM, SIGINT or SIGHUP"),
-  Command.provide(SteadyClock.layer.pipe(Layer.provideMerge(logging), Layer.provideMerge(SettingsLayer.layer)))
+  Command.provide(
+    SteadyClock.layer.pipe(
+      Layer.provideMerge(telemetry),
+      Layer.provideMerge(logging),
+      Layer.provideMerge(SettingsLayer.layer)
+    )
+  )
 )

@@ -18,6 +18,7 @@ import { EventLog } from "#domain/ports/EventLog.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { LanguageDetector } from "#domain/ports/LanguageDetector.ts"
+import { NotificationTraces } from "#domain/ports/NotificationTraces.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
@@ -69,6 +70,7 @@ export const layer = Layer.effect(
       notifyListeners: (yield* Listeners).notify,
       hasPornRank: settings.pornRank,
       logsPolls: yield* logsDetails,
+      traces: yield* NotificationTraces,
       readingMemory: (yield* DocumentMemory).reading,
       diskRoom: yield* DiskRoom,
       bounds,

@@ -29,11 +29,13 @@ import { refusalEnd } from "#domain/poll/RetryAfter.ts"
 import { readingBytes } from "#domain/poll/ReadingMemory.ts"
 import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
 import type { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
+import type { Delivery } from "#domain/delivery/Notification.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { EventLog } from "#domain/ports/EventLog.ts"
 import type { FeedReader, ReadOptions } from "#domain/ports/FeedReader.ts"
 import type { Fetched, Fetcher, FetchError, FetchRequest } from "#domain/ports/Fetcher.ts"
 import type { LanguageDetector } from "#domain/ports/LanguageDetector.ts"
+import type { NotificationTracer } from "#domain/ports/NotificationTraces.ts"
 import type { Pings } from "#domain/ports/Pings.ts"
 import type { PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Selector } from "#domain/ports/Selector.ts"
@@ -58,6 +60,7 @@ export interface PollServices {
   readonly hasPornRank: boolean
   /** Logs each poll at the level `debug`. A call of a disabled log would cost each poll. */
   readonly logsPolls: boolean
+  readonly traces: NotificationTracer | undefined
   /** Memory of the copies of large documents. */
   readonly readingMemory: MemoryBudget
   readonly diskRoom: { readonly forStrangers: () => boolean }
@@ -321,10 +324,19 @@ const record = Effect.fnUntraced(
     context.health.note(change.state)
     if (hasEntries) yield* Metric.update(entries, change.entries.length + change.updated.length)
     if (change.announce !== undefined) yield* services.notifyListeners(state.resource.id)
+    const [first] = deliveries
+    if (services.traces !== undefined && first !== undefined) tracePoll(services.traces, services.clock, change, first)
     yield* Effect.forEach(deliveries, context.deliver, { discard: true })
     yield* countPoll(change.state.failures > 0 ? "failed" : "changed")
   }
 )
+
+const tracePoll = (traces: NotificationTracer, clock: Clock.Clock, { state }: PollWrite, delivery: Delivery): void => {
+  const endedAt = clock.currentTimeMillisUnsafe()
+  const { id, resourceId } = delivery.notification
+  const startedAt = Math.min(state.lastFetch ?? endedAt, endedAt)
+  traces.recordPoll({ notification: id, resource: resourceId, startedAt, endedAt })
+}
 
 /** Keeps the schedule for the bulk write. The next owner of the partition then polls neither hours late nor too soon. */
 export const writeSchedule = (

@@ -10,6 +10,7 @@ import {
 } from "#domain/delivery/Retry.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EventLog } from "#domain/ports/EventLog.ts"
+import { type NotificationTracer, NotificationTraces } from "#domain/ports/NotificationTraces.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { isOfStranger, type Subscription } from "#domain/Subscription.ts"
@@ -42,6 +43,8 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
   const handleFailure = yield* makeHandleFailure(retry)
   const logsDeliveries = yield* logsDetails
   const askAgain = yield* makeAskAgain
+  const traces = yield* NotificationTraces
+  const clock = yield* Clock.Clock
 
   const end = Effect.fnUntraced(function*(
     { subscription, window }: State,
@@ -60,7 +63,9 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
   return Effect.fnUntraced(function*(state: State, delivery: Delivery, context: SubscriptionContext) {
     if (delivery.credits === firstDebt && delivery.attempt === 0) yield* reportAllowance(state)
     const send = senders[state.subscription.channel] ?? unserved
+    const startedAt = traces === undefined ? 0 : clock.currentTimeMillisUnsafe()
     const outcome = yield* send(delivery, state.subscription, context.lease.isHeld, state.callback)
+    if (traces !== undefined) traceAttempt(traces, state, delivery, outcome, startedAt, clock)
     if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
       state.lastAttemptAt = yield* Clock.currentTimeMillis
     }
@@ -90,6 +95,29 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
     }
   })
 })
+
+const traceAttempt = (
+  traces: NotificationTracer,
+  { subscription: { channel, id } }: State,
+  { attempt, notification, sequence }: Delivery,
+  outcome: Outcome,
+  startedAt: number,
+  clock: Clock.Clock
+): void => {
+  if (outcome.verdict === "lease-lost" || outcome.verdict === "unserved") return
+  traces.recordAttempt({
+    notification: notification.id,
+    subscription: id,
+    channel,
+    sequence,
+    attempt: attempt + 1,
+    outcome: outcome.verdict,
+    isFailure: outcome.verdict === "failed",
+    code: "attempt" in outcome ? outcome.attempt?.code : undefined,
+    startedAt,
+    endedAt: clock.currentTimeMillisUnsafe()
+  })
+}
 
 /** Balance after the notification that has taken the first credit below zero. */
 const firstDebt = -1
