@@ -1,4 +1,4 @@
-import { Context, Effect, Exit, Layer, Option, Random, Tracer } from "effect"
+import { Context, Effect, Exit, Layer, Option, Random, type Tracer } from "effect"
 import { type NotificationTracer, NotificationTraces } from "#domain/ports/NotificationTraces.ts"
 
 /** Traces whose deliveries may still come. A delivery of an older notification begins a trace of its own. */
