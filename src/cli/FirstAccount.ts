@@ -5,7 +5,8 @@ import { isIPv6 } from "node:net"
 import { resolve } from "node:path"
 import { tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { Settings } from "#domain/ports/Settings.ts"
+import { isLoopbackHost } from "#domain/OwnAddress.ts"
+import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 import { makeToken } from "#layers/sql/Credentials.ts"
 
 /** The account that this start has created. */
@@ -101,11 +102,24 @@ export const create = Effect.gen(function*() {
   return account !== undefined
 })
 
-/** Prints the URLs of the service. */
+/** Prints the URLs of the service, and tells who can reach it. */
 export const layerReady = Layer.effectDiscard(Effect.gen(function*() {
-  const { baseUrl } = yield* Settings
+  const { baseUrl, host, hubOpen } = yield* Settings
+  for (const sentence of describeExposure({ host, hubOpen })) yield* Effect.logInfo(sentence)
   yield* Console.log(`Windhover is ready on ${yield* localUrl} (subscribers reach it at ${baseUrl})`)
 }))
+
+/** The networks that reach the service, and the strangers who may use it: one sentence each, for the log of a start. */
+export const describeExposure = (
+  { host, hubOpen }: Pick<SettingsValues, "host" | "hubOpen">
+): ReadonlyArray<string> => [
+  isLoopbackHost(host)
+    ? "Windhover listens on this machine only; WINDHOVER_BASE_URL and WINDHOVER_HOST open it to others."
+    : "Windhover listens on the network; WINDHOVER_HOST=127.0.0.1 restricts it to this machine.",
+  hubOpen
+    ? "The open hub at /hub is on: every client that reaches it may subscribe. WINDHOVER_HUB_OPEN=false turns it off."
+    : "The open hub at /hub is off. WINDHOVER_HUB_OPEN=true lets every client subscribe without an account."
+]
 
 /** Hosts whose URL on the machine is `localhost`: all addresses, and loopback. */
 const localHosts: ReadonlySet<string> = new Set(["0.0.0.0", "::", "127.0.0.1", "localhost"])

@@ -38,3 +38,7 @@ const hostAndPortOf = (url: string | URL): string => {
 
 /** The path with single slashes: a base URL with a final slash yields double ones. */
 export const pathOf = (url: string | URL): string => new URL(url).pathname.replace(/\/{2,}/g, "/")
+
+/** True for a host of an URL or of a server that only this machine reaches. */
+export const isLoopbackHost = (host: string): boolean =>
+  /^(?:(?:.*\.)?localhost\.?|127(?:\.\d{1,3}){3}|\[?::1\]?|\[?::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]?)$/i.test(host)

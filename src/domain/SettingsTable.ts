@@ -13,7 +13,8 @@ export const settingsTable = {
   }),
   host: Setting.make("WINDHOVER_HOST", Setting.parseText, {
     meaning: "Address that the HTTP server listens on.",
-    defaultValue: "0.0.0.0"
+    defaultValue: "",
+    defaultText: "127.0.0.1, or 0.0.0.0 when WINDHOVER_BASE_URL names another host than this machine"
   }),
   /** Without a trailing slash. */
   baseUrl: Setting.make("WINDHOVER_BASE_URL", Setting.parseWebAddress, {
@@ -97,8 +98,9 @@ export const settingsTable = {
     defaultValue: "X-Superfeedr-"
   }),
   hubOpen: Setting.make("WINDHOVER_HUB_OPEN", Setting.parseFlag, {
-    meaning: "Serve the open WebSub hub at /hub.",
-    defaultValue: true
+    meaning: "Serve the open WebSub hub at /hub. Strangers who reach the service can then subscribe callbacks.",
+    defaultValue: true,
+    defaultText: "true, but false when WINDHOVER_BASE_URL is a public name or address"
   }),
   publishers: Setting.make("WINDHOVER_PUBLISHERS", Setting.parsePublishers, {
     meaning:

@@ -1,8 +1,10 @@
 import { Config, Effect, Layer, Option, Schema } from "effect"
 import * as Jid from "#domain/Jid.ts"
+import { isLoopbackHost } from "#domain/OwnAddress.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 import { InvalidSetting, type Setting } from "#domain/Setting.ts"
 import { settingsTable as table } from "#domain/SettingsTable.ts"
+import { isReachable } from "#domain/websub/HubSubscription.ts"
 
 /** One or more settings are invalid. Each problem is a sentence that names its variable. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -76,7 +78,8 @@ export const read = Effect.fn("Settings.read")(function*() {
   }
   const values = fromTable(parse)
   problems.push(...conflictsOf(values, ({ variable }) => found.has(variable)))
-  return problems.length > 0 ? yield* new SettingsError({ problems }) : withBaseUrl(values)
+  const isGiven = (name: keyof SettingsValues): boolean => found.has(table[name].variable)
+  return problems.length > 0 ? yield* new SettingsError({ problems }) : withDerivedDefaults(values, isGiven)
 })
 
 /** Settings from environment variables. */
@@ -84,7 +87,11 @@ export const layer = Layer.effect(Settings, read())
 
 /** Settings as values, over the defaults: for programs that embed Windhover, for tools and for tests. */
 export const layerValues = (values: Partial<SettingsValues> = {}) =>
-  Layer.sync(Settings, () => withBaseUrl({ ...fromTable(({ defaultValue }) => defaultValue), ...values }))
+  Layer.sync(Settings, () =>
+    withDerivedDefaults(
+      { ...fromTable(({ defaultValue }) => defaultValue), ...values },
+      (name) => values[name] !== undefined
+    ))
 
 /** The URL of a service without a configured base URL: its port on this machine. */
 export const defaultBaseUrl = (port: number): string => `http://localhost:${port}`
@@ -92,8 +99,19 @@ export const defaultBaseUrl = (port: number): string => `http://localhost:${port
 const fromTable = (valueOf: (setting: Setting<unknown>) => unknown): SettingsValues =>
   Object.fromEntries(tableEntries.map(([name, setting]) => [name, valueOf(setting)])) as unknown as SettingsValues
 
-const withBaseUrl = (values: SettingsValues): SettingsValues =>
-  values.baseUrl === "" ? { ...values, baseUrl: defaultBaseUrl(values.port) } : values
+/** Defaults that follow from other settings: a service is open to the network, or to strangers, only if the operator says so. */
+const withDerivedDefaults = (
+  values: SettingsValues,
+  isGiven: (name: keyof SettingsValues) => boolean
+): SettingsValues => {
+  const baseUrl = values.baseUrl === "" ? defaultBaseUrl(values.port) : values.baseUrl
+  return {
+    ...values,
+    baseUrl,
+    host: isGiven("host") ? values.host : isLoopbackHost(new URL(baseUrl).hostname) ? "127.0.0.1" : "0.0.0.0",
+    hubOpen: isGiven("hubOpen") ? values.hubOpen : !isReachable(baseUrl)
+  }
+}
 
 /** Settings that exclude or need each other, as sentences. */
 const conflictsOf = (

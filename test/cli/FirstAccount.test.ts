@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Latch, Layer, Redacted } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
-import { ensureAccount, makeLocalUrl } from "#main/cli/FirstAccount.ts"
+import { describeExposure, ensureAccount, makeLocalUrl } from "#main/cli/FirstAccount.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 
 /** Starts three runners at once: each has looked for the account before one of them creates it. */
@@ -60,4 +60,14 @@ it("a service is told of where it is reached from its own machine", () => {
     "http://[::1]:8080",
     "http://push.example:8080"
   ])
+})
+
+it("a start tells the networks that reach it, and whether strangers may subscribe", () => {
+  const [inside, on] = describeExposure({ host: "127.0.0.1", hubOpen: true })
+  const [outside, off] = describeExposure({ host: "0.0.0.0", hubOpen: false })
+  assert.match(String(inside), /^Windhover listens on this machine only; .*WINDHOVER_HOST/)
+  assert.match(String(outside), /^Windhover listens on the network; WINDHOVER_HOST=127\.0\.0\.1/)
+  assert.match(String(on), /^The open hub at \/hub is on: .*WINDHOVER_HUB_OPEN=false/)
+  assert.match(String(off), /^The open hub at \/hub is off\. WINDHOVER_HUB_OPEN=true/)
+  assert.match(describeExposure({ host: "::1", hubOpen: true })[0] ?? "", /this machine only/)
 })

@@ -39,6 +39,22 @@ describe("Settings", () => {
       WINDHOVER_LOG_LEVEL: "DEBUG"
     })))
 
+  it.effect("listens on loopback, and opens the hub, unless the operator names a host, a base URL or the hub", () =>
+    Effect.gen(function*() {
+      const exposure = (variables: Record<string, string>) =>
+        Effect.map(Settings.read().pipe(withVariables(variables)), ({ host, hubOpen }) => `${host} ${hubOpen}`)
+      assert.strictEqual(yield* exposure({}), "127.0.0.1 true")
+      assert.strictEqual(yield* exposure({ WINDHOVER_BASE_URL: "http://localhost:9000" }), "127.0.0.1 true")
+      assert.strictEqual(yield* exposure({ WINDHOVER_BASE_URL: "http://[::1]:9000" }), "127.0.0.1 true")
+      assert.strictEqual(yield* exposure({ WINDHOVER_HOST: "::" }), ":: true")
+      assert.strictEqual(yield* exposure({ WINDHOVER_BASE_URL: "http://10.0.0.7:8080" }), "0.0.0.0 true")
+      const publicUrl = { WINDHOVER_BASE_URL: "https://push.example.org" }
+      assert.strictEqual(yield* exposure(publicUrl), "0.0.0.0 false")
+      assert.strictEqual(yield* exposure({ ...publicUrl, WINDHOVER_HUB_OPEN: "true" }), "0.0.0.0 true")
+      assert.strictEqual(yield* exposure({ ...publicUrl, WINDHOVER_HOST: "127.0.0.1" }), "127.0.0.1 false")
+      assert.strictEqual(yield* exposure({ WINDHOVER_HUB_OPEN: "false" }), "127.0.0.1 false")
+    }))
+
   it("finds variables that look like settings", () => {
     assert.deepStrictEqual(
       Settings.findUnknown(["PATH", "WINDHOVER_PORT", "WINDHOVER_ALOW_PRIVATE", "WINDHOVER_TOKEN", "WINDHOVER_NODE"]),
