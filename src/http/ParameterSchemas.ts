@@ -11,7 +11,7 @@ import type { IntegerParameter } from "./Parameters.ts"
 /** Maximum bytes of a `hub.verify_token`. The limit is low, because the URL of the verification repeats the token. */
 export const maxVerifyTokenLength = 1024
 
-export const optional = Schema.optionalKey
+export const optional: typeof Schema.optionalKey = Schema.optionalKey
 
 export const integer = (
   minimum: number,

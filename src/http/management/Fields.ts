@@ -6,7 +6,7 @@ import { maxCursorLength } from "./Cursor.ts"
 
 /** Parameters that several routes share. `expected` completes the error sentence "NAME has to be …". */
 
-export const optional = Schema.optionalKey
+export const optional: typeof Schema.optionalKey = Schema.optionalKey
 
 /** A whole number, for example an id or a limit. */
 export const integer = (minimum: number, maximum: number, description: string) =>

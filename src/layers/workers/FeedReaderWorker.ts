@@ -91,6 +91,6 @@ const makeLane = Effect.gen(function*() {
 
 const makeThread = () =>
   new WorkerThread<ReadRequest, ResultPart>({
-    script: new URL("./feed-reader/worker.ts", import.meta.url),
+    script: new URL(import.meta.resolve("#layers/workers/feed-reader/worker.ts")),
     name: "feeds"
   })

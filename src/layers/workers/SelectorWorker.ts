@@ -81,7 +81,7 @@ const makeLane = Effect.gen(function*() {
 
 const makeThread = () =>
   new WorkerThread<SelectRequest, SelectResponse>({
-    script: new URL("./selector/worker.ts", import.meta.url),
+    script: new URL(import.meta.resolve("#layers/workers/selector/worker.ts")),
     name: "selector"
   })
 

@@ -30,4 +30,4 @@ export const launch = (start: Start): Worker => {
 }
 
 const startWorker = (): Worker =>
-  new Worker(new URL("./worker.ts", import.meta.url), { name: "database", execArgv: [] })
+  new Worker(new URL(import.meta.resolve("#layers/postgres/embedded/worker.ts")), { name: "database", execArgv: [] })
