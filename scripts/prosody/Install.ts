@@ -1,16 +1,10 @@
-import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { promisify } from "node:util"
-
-const run = promisify(execFile)
+import { unpackDebianPackages } from "#scripts/DebianPackages.ts"
 
 /** Prosody and its Lua. Missing C libraries are found through the dependencies of these packages. */
 const packages = ["prosody", "lua5.4", "lua-bitop", "lua-expat", "lua-filesystem", "lua-sec", "lua-socket"]
-
-/** Maximum duration of a download, in ms. */
-const downloadTimeoutMs = 120_000
 
 /** Location of an unpacked Prosody, and the means to run the program. */
 export interface Installed {
@@ -42,42 +36,14 @@ export const install = async (directory: string): Promise<Installed> => {
 }
 
 const unpack = async (root: string): Promise<void> => {
-  const archives = `${root}.archives`
-  await mkdir(archives, { recursive: true })
-  try {
-    await download(archives, packages)
-    const missing = await missingLibraries(archives)
-    if (missing.length > 0) await download(archives, missing)
-    for (const name of await readdir(archives)) await run("dpkg-deb", ["-x", join(archives, name), root])
-    const program = join(root, "usr/bin/prosody")
-    const script = await readFile(program, "utf8")
-    await writeFile(
-      program,
-      script.replaceAll(/'\/usr\/lib\/prosody(\/modules\/)?'/g, "os.getenv('PROSODY_LIBRARY')..'$1'")
-    )
-  } finally {
-    await rm(archives, { recursive: true, force: true })
-  }
+  await unpackDebianPackages(root, packages)
+  const program = join(root, "usr/bin/prosody")
+  const script = await readFile(program, "utf8")
+  await writeFile(
+    program,
+    script.replaceAll(/'\/usr\/lib\/prosody(\/modules\/)?'/g, "os.getenv('PROSODY_LIBRARY')..'$1'")
+  )
 }
-
-const download = async (directory: string, names: ReadonlyArray<string>): Promise<void> => {
-  await run("apt-get", ["-q", "download", ...names], { cwd: directory, timeout: downloadTimeoutMs })
-}
-
-/** Libraries that the archives need and the machine lacks. */
-const missingLibraries = async (archives: string): Promise<ReadonlyArray<string>> => {
-  const missing = new Set<string>()
-  for (const name of await readdir(archives)) {
-    const { stdout } = await run("dpkg-deb", ["-f", join(archives, name), "Depends"])
-    for (const [library] of stdout.matchAll(/\blib[a-z0-9+.-]+/g)) {
-      if (!await isInstalled(library)) missing.add(library)
-    }
-  }
-  return [...missing]
-}
-
-const isInstalled = (name: string): Promise<boolean> =>
-  run("dpkg-query", ["-W", "-f", "${Status}", name]).then(({ stdout }) => stdout.endsWith(" installed"), () => false)
 
 const describe = async (root: string): Promise<Installed> => {
   const lib = join(root, "usr/lib")

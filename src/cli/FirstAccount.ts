@@ -1,8 +1,8 @@
 import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { fstatSync, mkdirSync, writeFileSync } from "node:fs"
+import { fstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { isIPv6 } from "node:net"
-import { resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { isLoopbackHost } from "#domain/OwnAddress.ts"
@@ -71,15 +71,19 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
   if (account !== undefined) yield* tell(account, yield* localUrl)
 }))
 
-/** Prints the secrets, or writes them to a file when the journal of systemd reads the output: many may read a journal, for long. */
+/**
+ * Prints the secrets, or writes them to a file: the one of the settings, or one of the data directory when the journal of systemd reads the
+ * output. Many may read a journal, for long.
+ */
 const tell = Effect.fnUntraced(function*(account: FirstAccount, url: string) {
   const text = renderWelcome(account, url)
-  if (!writesToJournal()) return yield* Console.log(text)
-  const { dataDir } = yield* Settings
-  const file = resolve(dataDir, "first-account.txt")
+  const { dataDir, firstAccountFile } = yield* Settings
+  if (firstAccountFile === undefined && !writesToJournal()) return yield* Console.log(text)
+  const file = resolve(firstAccountFile ?? join(dataDir, "first-account.txt"))
   yield* Effect.sync(() => {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    writeFileSync(file, text, { mode: 0o600 })
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    rmSync(file, { force: true }) // an existing file would keep its mode, and a link would lead elsewhere
+    writeFileSync(file, text, { mode: 0o600, flag: "wx" })
   })
   yield* Console.log(
     `The first account was created. Its secrets are in ${file}; move them to a safe place, and delete the file.`

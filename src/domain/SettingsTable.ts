@@ -54,6 +54,11 @@ export const settingsTable = {
     defaultText: "a random one, printed once",
     isSecret: true
   }),
+  /** Undefined: standard output, or a file of the data directory when a journal reads the output. */
+  firstAccountFile: Setting.makeOptional("WINDHOVER_FIRST_ACCOUNT_FILE", Setting.parseText, {
+    meaning: "File that gets the secrets of the first account, readable for its owner alone, in place of the output.",
+    defaultText: "the output, or first-account.txt in the data directory when systemd's journal reads the output"
+  }),
   allowPrivate: Setting.make("WINDHOVER_ALLOW_PRIVATE", Setting.parseFlag, {
     meaning: "Also fetch from and deliver to private and loopback addresses. For trusted networks only.",
     defaultValue: false
