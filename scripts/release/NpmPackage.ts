@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { copy, normalizeModes, readJson, write } from "./Files.ts"
+import { copy, listFiles, normalizeModes, readJson, write } from "./Files.ts"
 import { run } from "./Run.ts"
 
 /** Folders of `src` that sources import by `#`. */
@@ -36,14 +36,19 @@ export const makeManifest = (source: Record<string, unknown>): Record<string, un
   }
 }
 
+/** True for files that the program reads, rather than loads: data, styles, and scripts for browsers. */
+const isReadAtRunTime = (path: string): boolean =>
+  !path.endsWith("tsconfig.json") && (!path.endsWith(".ts") || path.startsWith("http/pages/elements/"))
+
 /** Compiles the sources, and lays out the package in `directory`. */
 export const stagePackage = async (root: string, directory: string): Promise<void> => {
   const project = join(root, "scripts/release/tsconfig.json")
   await run(join(root, "node_modules/.bin/tsc"), ["--project", project, "--outDir", join(directory, "dist")], {
     cwd: root
   })
-  const template = "layers/postgres/embedded/template.tar.zst"
-  copy(join(root, "src", template), join(directory, "dist", template))
+  for (const file of listFiles(join(root, "src")).filter(isReadAtRunTime)) {
+    copy(join(root, "src", file), join(directory, "dist", file))
+  }
   for (const file of ["bin/node", "bin/windhover", ...extras]) copy(join(root, file), join(directory, file))
   write(
     join(directory, "package.json"),

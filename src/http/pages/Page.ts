@@ -64,7 +64,7 @@ export type Outcome =
 
 export type PageError = Refusal | HttpRejection
 
-interface Head<Verb extends "page" | "action"> {
+export interface Head<Verb extends "page" | "action"> {
   readonly verb: Verb
   /** A path, whose `{name}` stands for one part. */
   readonly path: string
