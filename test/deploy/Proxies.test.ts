@@ -42,8 +42,8 @@ interface Answer {
 }
 
 /** Sends a request with a forged address of the client, and reads the first bytes of the answer. */
-const call = (url: string, body = ""): Effect.Effect<Answer> =>
-  Effect.promise(async () => {
+const tryCall = (url: string, body = "") =>
+  Effect.tryPromise(async (): Promise<Answer> => {
     const headers = { host: "push.example.org", "x-forwarded-for": "192.0.2.1" }
     const http = url.startsWith("https:") ? https : await import("node:http")
     const request = http.request(url, { method: body === "" ? "GET" : "POST", headers, rejectUnauthorized: false })
@@ -54,6 +54,8 @@ const call = (url: string, body = ""): Effect.Effect<Answer> =>
     return { status: response.statusCode, beginning: String(chunk) }
   })
 
+const call = (url: string, body = "") => Effect.orDie(tryCall(url, body))
+
 /** Starts a proxy, killed with the scope, and returns when the port accepts requests. */
 const startProxy = (program: string, args: ReadonlyArray<string>, url: string) =>
   Effect.gen(function*() {
@@ -63,7 +65,7 @@ const startProxy = (program: string, args: ReadonlyArray<string>, url: string) =
       ),
       (child) => Effect.sync(() => child.kill("SIGKILL"))
     )
-    yield* Effect.tryPromise(() => Effect.runPromise(call(`${url}/`))).pipe(
+    yield* tryCall(`${url}/`).pipe(
       Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 1200 })
     )
   })
