@@ -19,7 +19,7 @@ const extras = [
 ]
 
 /** The manifest of the package: that of the sources, with the compiled files in place of the sources, and without development. */
-export const makeManifest = (source: Record<string, unknown>): Record<string, unknown> => {
+const makeManifest = (source: Record<string, unknown>): Record<string, unknown> => {
   const { devDependencies: _, engines: __, imports: ___, private: ____, scripts: _____, ...manifest } = source
   return {
     ...manifest,

@@ -50,7 +50,7 @@ export const makeRelease = async (options: ReleaseOptions): Promise<void> => {
 }
 
 /** Writes `SHA256SUMS` for all files of a directory; `sha256sum --check SHA256SUMS` verifies them. */
-export const writeChecksums = (directory: string): void => {
+const writeChecksums = (directory: string): void => {
   const lines = readdirSync(directory).toSorted().map((name) =>
     `${createHash("sha256").update(readFileSync(join(directory, name))).digest("hex")}  ${name}\n`
   )
