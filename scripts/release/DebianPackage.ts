@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { copy, listFiles, normalizeModes, prune, write } from "./Files.ts"
+import { copy, listFiles, normalizeModes, prune, setTimes, write } from "./Files.ts"
 import { run } from "./Run.ts"
 
 /** Debian's names of the architectures that Node 24 is packed for. */
@@ -120,6 +120,7 @@ export const packDebian = async (
   epoch: number
 ): Promise<string> => {
   const name = `windhover_${version}-1_${architecture}.deb`
+  setTimes(directory, epoch) // dpkg-deb itself replaces later times only
   // Debian 12 and later read zstd, which packs in a tenth of the time of xz. One thread, because the bytes depend on their number.
   const compression = ["-Zzstd", "-z9", "--threads-max=1"]
   await run("dpkg-deb", ["--root-owner-group", ...compression, "--build", directory, join(output, name)], {

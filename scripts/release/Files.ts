@@ -3,6 +3,7 @@ import {
   copyFileSync,
   cpSync,
   lstatSync,
+  lutimesSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -53,6 +54,13 @@ export const normalizeModes = (directory: string): void => {
     const path = join(entry.parentPath, entry.name)
     if (entry.isSymbolicLink()) continue
     chmodSync(path, entry.isDirectory() || (lstatSync(path).mode & 0o100) !== 0 ? 0o755 : 0o644)
+  }
+}
+
+/** Gives all files and directories one time, in epoch seconds. */
+export const setTimes = (directory: string, epoch: number): void => {
+  for (const path of ["", ...readdirSync(directory, { recursive: true, encoding: "utf8" })]) {
+    lutimesSync(join(directory, path), epoch, epoch)
   }
 }
 
