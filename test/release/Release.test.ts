@@ -335,7 +335,7 @@ describe.skipIf(!hasTools)("the image of the Containerfile", () => {
       )
       assert.strictEqual(yield* probe(new URL(service.url).port), 0)
       yield* service.kill
-      assert.strictEqual(yield* probe(new URL(service.url).port), 1)
+      yield* Effect.repeat(probe(new URL(service.url).port), { until: (code) => code === 1 })
       const secrets = join(directory, image.volume, "first-account.txt")
       assert.match(readFileSync(secrets, "utf8"), /^ {2}login +admin$/m)
       assert.deepStrictEqual([statSync(secrets).mode & 0o777, statSync(secrets).uid], [0o600, 8473])
