@@ -1,19 +1,11 @@
 import { Effect, Layer, Stream } from "effect"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { refuseThrottled } from "#domain/Refusal.ts"
-import { ListDocument } from "#domain/transfer/ListDocument.ts"
 import type { ListLine } from "#domain/transfer/ListLine.ts"
 import { makeFetchList } from "./FetchList.ts"
-import {
-  Import,
-  type ImportCounts,
-  type ImportEvent,
-  type ImportRequest,
-  type LineResult,
-  maxListBytes,
-  maxListLines
-} from "./Import.ts"
+import { Import, type ImportCounts, type ImportEvent, type ImportRequest, type LineResult } from "./Import.ts"
 import { makeImportBatch } from "./ImportBatch.ts"
+import { readLines } from "./ReadLines.ts"
 
 /** Imports that run at once: of all accounts, and of one account. */
 const maxImports = 4
@@ -22,8 +14,8 @@ const maxImportsPerAccount = 1
 /** Lines of one transaction. */
 const batchSize = 250
 
-/** Bytes that are read at once. */
-const pieceBytes = 64 * 1024
+/** Time after which a batch is stored although more lines may follow: a slow sender sees its lines stored as well. */
+const maxBatchWait = "500 millis"
 
 export const layer = Layer.effect(
   Import,
@@ -42,7 +34,7 @@ export const layer = Layer.effect(
       const bytes = typeof source === "string" ? yield* fetchList(source) : source
       const progress: Progress = { bytes: 0, counts: noCounts }
       const events = readLines(bytes, (length) => void (progress.bytes += length)).pipe(
-        Stream.grouped(batchSize),
+        Stream.groupedWithin(batchSize, maxBatchWait),
         Stream.mapEffect((lines) =>
           Effect.map(runBatch(lines, caller, defaults), (results) => eventsOf(progress, lines, results))
         ),
@@ -66,38 +58,6 @@ interface Progress {
   counts: ImportCounts
   fault?: Extract<ListLine, { readonly _tag: "Fault" }>
 }
-
-/** The lines of a list up to its first fault. Each piece of bytes is read alone, so that other requests have their turns. */
-const readLines = <E>(bytes: Stream.Stream<Uint8Array, E>, count: (length: number) => void) => {
-  const document = new ListDocument()
-  let read = 0
-  let lines = 0
-  const limitLines = (line: ListLine): ListLine =>
-    ++lines > maxListLines ? { _tag: "Fault", line: line.line, reason: tooManyLines } : line
-  const readPiece = (piece: Uint8Array): Iterable<ListLine> => {
-    read += piece.length
-    count(piece.length)
-    return read > maxListBytes ? [{ _tag: "Fault", line: lines, reason: tooManyBytes }] : document.push(piece)
-  }
-  return Stream.concat(
-    bytes.pipe(Stream.flatMap((chunk) => Stream.fromIterable(piecesOf(chunk))), Stream.map(readPiece)),
-    Stream.suspend(() => Stream.succeed<Iterable<ListLine>>(document.end()))
-  ).pipe(
-    Stream.flattenIterable,
-    Stream.map(limitLines),
-    Stream.takeUntil(({ _tag }) => _tag === "Fault")
-  )
-}
-
-const tooManyLines = `The list has more than ${maxListLines} lines. Those before are imported; split the list.`
-
-const tooManyBytes = `The list has more than ${maxListBytes} bytes. The lines before are imported; split the list.`
-
-const piecesOf = (chunk: Uint8Array): ReadonlyArray<Uint8Array> =>
-  Array.from(
-    { length: Math.ceil(chunk.length / pieceBytes) },
-    (_, i) => chunk.subarray(i * pieceBytes, (i + 1) * pieceBytes)
-  )
 
 const countKeys = {
   subscribed: "subscribed",

@@ -1,4 +1,4 @@
-import { Cause, Effect, type Scope } from "effect"
+import { Cause, Context, Effect, Scope } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
@@ -48,7 +48,9 @@ export const makeManagementEndpoint = Effect.gen(function*() {
     if (route.method === "POST") yield* rejectCrossSite(request, baseUrl, `POST ${path}`)
     yield* requireRight(caller, route.right)
     if ("open" in route) {
-      return yield* Effect.provide(route.open(yield* collectQuery(query), { caller }, request), services)
+      // the services were collected with the scope of the server, which ends with the process
+      const ofRequest = Context.add(services, Scope.Scope, yield* Effect.scope)
+      return yield* Effect.provide(route.open(yield* collectQuery(query), { caller }, request), ofRequest)
     }
     const handle = (input: ReceivedInput) => Effect.provideContext(route.handle(input, { caller }), services)
     if (route.method === "GET") return JsonReply.json(yield* handle(withId(yield* collectQuery(query), id)))
