@@ -84,10 +84,22 @@ const rooms: { readonly [folder: string]: Room } = {
 
   "http": { rooms: ["http/**", "domain/**", "actors/**"], packages: httpPackages, reason: webOnly },
   "http/api": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
-  "http/management": { rooms: ["http", "actors/**", "domain/**"], packages: httpPackages, reason: webOnly },
+  "http/management": {
+    rooms: ["http", "actors/**", "domain/**"],
+    packages: [...httpPackages, "diff"],
+    reason: webOnly
+  },
   "http/pages": {
     rooms: ["http", "http/management", "actors/**", "domain/**"],
-    packages: [...httpPackages, "markdown-it", "node:fs/promises", "node:module", "node:util", "node:zlib"],
+    packages: [
+      ...httpPackages,
+      "markdown-it",
+      "sanitize-html",
+      "node:fs/promises",
+      "node:module",
+      "node:util",
+      "node:zlib"
+    ],
     reason: `${webOnly}; it reads its own assets and the documents`
   },
   "http/pages/elements": { rooms: [], packages: [], reason: "a browser runs these files alone" },

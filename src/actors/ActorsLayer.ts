@@ -17,10 +17,14 @@ import * as OpenHubLayer from "#actors/operations/OpenHubLayer.ts"
 import * as SubscriptionControlLayer from "#actors/operations/SubscriptionControlLayer.ts"
 import * as DeliveryReportsLayer from "#actors/operations/DeliveryReportsLayer.ts"
 import * as RecoveryLayer from "#actors/operations/RecoveryLayer.ts"
+import * as InspectorLayer from "#actors/operations/InspectorLayer.ts"
+import * as ResourceReportsLayer from "#actors/operations/ResourceReportsLayer.ts"
 import * as SecretsLayer from "#actors/operations/SecretsLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
+import * as LiveFeed from "#actors/runtime/LiveFeed.ts"
+import * as TrafficHistory from "#actors/runtime/TrafficHistory.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import * as SubscriptionLayer from "#actors/subscription/SubscriptionLayer.ts"
 
@@ -42,10 +46,14 @@ export const layer = Layer.mergeAll(
   SecretsLayer.layer,
   ImportLayer.layer,
   ExportLayer.layer,
+  ResourceReportsLayer.layer,
+  InspectorLayer.layer,
+  TrafficHistory.layer,
   Runner.layerWakePartitions,
   Runner.layerOverdueSweep,
   Runner.layerHubReliability,
   Runner.layerMetrics,
+  Runner.layerResources,
   Bounces.layerTrials,
   EventFeeds.layer,
   DatabaseEvents.layer,
@@ -56,5 +64,6 @@ export const layer = Layer.mergeAll(
     Layer.provide(Partition.layer.pipe(Layer.provide(partitionStarter))),
     Layer.provide(AwakePartitions.layer),
     Layer.provide(HubReliability.layer),
-    Layer.provide(ListenersLayer.layer)
+    Layer.provide(ListenersLayer.layer),
+    Layer.provideMerge(LiveFeed.layer)
   )

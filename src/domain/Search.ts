@@ -117,6 +117,23 @@ export const parse = (
   return Result.succeed(search)
 }
 
+/**
+ * Parses a search from one line, such as `feed.failing:true example.org`: keys with their texts, and parts of the resource's URL.
+ *
+ * `parameter` is the name of the line in the sentence of a refusal.
+ */
+export const parseLine = (line: string, parameter: string): Result.Result<Search, Refusal> => {
+  const sent: Array<readonly [string, string]> = []
+  for (const word of line.trim().split(/\s+/)) {
+    const [, key = "", text = ""] = /^([a-z]+(?:\.[a-z]+)?)[:=](.+)$/i.exec(word) ?? []
+    if (word === "") continue
+    if (isKey(key.toLowerCase())) sent.push([key.toLowerCase(), text])
+    else if (key.includes(".")) sent.push([key, text])
+    else sent.push(["feed.inurl", word])
+  }
+  return parse(sent, parameter)
+}
+
 /** The keys of the parts that are texts or flags. */
 const textKeys = {
   format: "format",

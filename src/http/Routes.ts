@@ -12,6 +12,7 @@ import { quote } from "#domain/Topic.ts"
 import { makeApiEndpoint } from "#http/api/ApiEndpoint.ts"
 import type { makePagesEndpoint } from "#http/pages/PagesEndpoint.ts"
 import { makeManagementEndpoint } from "#http/management/ManagementEndpoint.ts"
+import { makeLiveEndpoint } from "#http/stream/LiveEndpoint.ts"
 import { makeStreamEndpoint } from "#http/stream/StreamEndpoint.ts"
 import { StreamRegistry } from "#http/stream/StreamRegistry.ts"
 import * as StreamRegistryLayer from "#http/stream/StreamRegistryLayer.ts"
@@ -71,7 +72,7 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const url = streamUrl(request.url)
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
-  const management = yield* makeManagementEndpoint
+  const management = yield* makeManagementEndpoint(yield* makeLiveEndpoint)
   yield* router.add("*", "/api/*", (request) => management(withOneSlash(request)))
   if (hubOpen) yield* router.add("*", "/hub", yield* makeWebSubEndpoint)
   yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(respondAsNullDevice(method)))

@@ -11,6 +11,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { Redelivery } from "#domain/ports/Redelivery.ts"
 import { Replays } from "#domain/ports/Replays.ts"
 import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import { ResourceCatalog } from "#domain/ports/ResourceCatalog.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
@@ -30,6 +31,7 @@ import * as PingsMemory from "./Pings.ts"
 import * as RedeliveryMemory from "./Redelivery.ts"
 import * as ReplaysMemory from "./Replays.ts"
 import * as Verifications from "./Verifications.ts"
+import * as Catalog from "./ResourceCatalog.ts"
 import * as Resources from "./Resources.ts"
 import * as Retentions from "./Retention.ts"
 import * as State from "./State.ts"
@@ -55,6 +57,7 @@ export class Faults extends Context.Service<Faults, {
  */
 export const layer: Layer.Layer<
   | ResourceStore
+  | ResourceCatalog
   | EntryStore
   | EventLog
   | HostPauses
@@ -77,6 +80,7 @@ export const layer: Layer.Layer<
 > = Layer.effectContext(Effect.sync(() => {
   const state = State.make()
   return Context.make(ResourceStore, Resources.make(state)).pipe(
+    Context.add(ResourceCatalog, Catalog.make(state)),
     Context.add(EntryStore, Entries.make(state)),
     Context.add(EventLog, EventLogMemory.make(state)),
     Context.add(HostPauses, HostPausesMemory.make(state)),

@@ -1,3 +1,5 @@
+import { keepsVersion, maxVersions } from "#domain/poll/DocumentVersion.ts"
+import { fetchRecordOf, maxFetchRecords } from "#domain/poll/FetchRecord.ts"
 import { Effect, Option } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { Delivery, Document, News, Notification } from "#domain/delivery/Notification.ts"
@@ -84,9 +86,16 @@ const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Del
   const repeated = change.announce?._tag === "Document"
     ? stored.signature !== undefined && stored.signature === change.state.signature
     : change.announce?._tag === "Failure" && stored.inError && change.state.inError
+  const isNewDocument = stored.signature === undefined || stored.signature !== change.state.signature
   state.resources.set(id, { ...change.state, id, url, host, partition })
   const document = documentOf(change)
   if (document !== undefined) state.documents.set(id, document)
+  if (document !== undefined && isNewDocument && keepsVersion(change)) addVersion(state, id, document, now)
+  const fetch = fetchRecordOf(change)
+  const fetches = state.fetches.get(id) ?? []
+  if (fetch !== undefined && JSON.stringify(fetch) !== JSON.stringify(fetches[0])) {
+    state.fetches.set(id, [fetch, ...fetches].slice(0, maxFetchRecords))
+  }
   const subscribers = subscribersOf(state, id, now)
   const whole = subscribers.some(({ subscription }) => subscription.face === "hub")
   const news = repeated ? undefined : newsOfWrite(change, (entryId) => written.has(entryId), whole)
@@ -97,6 +106,12 @@ const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Del
   told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })
   return subscribers.filter(({ subscription }) => isFor(subscription, news))
     .flatMap((subscriber) => queue(state, subscriber, notification, now))
+}
+
+const addVersion = (state: State, id: number, document: Document, now: number): void => {
+  const { body, contentType } = document
+  const version = { id: state.serial(), at: now, contentType, bytes: body.byteLength, document }
+  state.versions.set(id, [version, ...state.versions.get(id) ?? []].slice(0, maxVersions))
 }
 
 const queue = (

@@ -4,6 +4,8 @@ import type { BounceHistory, Trial } from "#domain/delivery/Bounce.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { AttemptResult, Delivery, Document } from "#domain/delivery/Notification.ts"
 import type { SubscriptionEnd } from "#domain/ports/DeliveryLog.ts"
+import type { DocumentVersion } from "#domain/poll/DocumentVersion.ts"
+import type { FetchRecord } from "#domain/poll/FetchRecord.ts"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import type { Session } from "#domain/Session.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
@@ -13,6 +15,11 @@ import type { Subscription } from "#domain/Subscription.ts"
 import type { NewPing, Ping } from "#domain/ports/Pings.ts"
 import type { SlidingWindow } from "#domain/limits/SlidingWindow.ts"
 import type { HubCounts, HubSubscription } from "#domain/websub/HubSubscription.ts"
+
+/** A version of a document. */
+export interface StoredVersion extends DocumentVersion {
+  readonly document: Document
+}
 
 /** An attempt in its slot. */
 export interface LogRow {
@@ -42,6 +49,9 @@ export interface State {
   readonly resources: Map<number, ResourceState>
   readonly idByUrl: Map<string, number>
   readonly documents: Map<number, Document>
+  /** By resource, newest first. */
+  readonly fetches: Map<number, ReadonlyArray<FetchRecord>>
+  readonly versions: Map<number, ReadonlyArray<StoredVersion>>
   /** By resource, then by entry id. */
   readonly entries: Map<number, Map<string, Arrived>>
   /** By resource without an active subscription: epoch ms; 0 when there never was one. */
@@ -137,6 +147,8 @@ export const make = (): State => {
     resources: new Map(),
     idByUrl: new Map(),
     documents: new Map(),
+    fetches: new Map(),
+    versions: new Map(),
     entries: new Map(),
     unwatchedSince: new Map(),
     createdAt: new Map(),
@@ -173,9 +185,8 @@ export const settle = (state: State, resourceId: number, now: number): void => {
 
 export const removeResource = (state: State, id: number): void => {
   state.idByUrl.delete(state.resources.get(id)?.url ?? "")
-  for (const table of [state.resources, state.entries, state.notifications, state.documents, state.upstreams]) {
-    table.delete(id)
-  }
+  const { documents, entries, fetches, notifications, resources, upstreams, versions } = state
+  for (const table of [resources, entries, notifications, documents, fetches, versions, upstreams]) table.delete(id)
   state.unwatchedSince.delete(id)
 }
 

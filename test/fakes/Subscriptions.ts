@@ -135,16 +135,21 @@ export const make = (state: State): SubscriptionStore["Service"] =>
           ).slice(0, limit)
       })
     ),
-    list: Effect.fn("SubscriptionStore.list")(({ accountId, byPage, counted, page, search }) =>
-      operation(state, () => {
-        const all = fitting(state, accountId, search ?? matchAll)
-        return {
-          items: all.slice((page - 1) * byPage, page * byPage).map((subscriber) =>
-            listed(state, subscriber, counted === true)
-          ),
-          total: counted === true ? all.length : undefined
-        }
-      })
+    list: Effect.fn("SubscriptionStore.list")(
+      ({ accountId, after, byPage, counted = false, newestFirst = false, page, search }) =>
+        operation(state, () => {
+          const oldestFirst = fitting(state, accountId, search ?? matchAll)
+          const all = (newestFirst ? oldestFirst.toReversed() : oldestFirst).filter(({ subscription: { id } }) =>
+            after === undefined || (newestFirst ? id < after : id > after)
+          )
+          return {
+            items: all.slice((page - 1) * byPage, page * byPage).map((subscriber) => ({
+              ...listed(state, subscriber, counted !== false),
+              ...(counted === "items" && { lastSequence: subscriber.nextSequence - 1 })
+            })),
+            total: counted === true ? all.length : undefined
+          }
+        })
     )
   })
 
@@ -154,7 +159,7 @@ const held = (state: State, accountId: number, fits: (subscriber: Subscriber) =>
   )
 
 /** Those whose URL is similar only where there are no others. */
-const fitting = (state: State, accountId: number, search: Search) => {
+export const fitting = (state: State, accountId: number, search: Search) => {
   const ofAccount = held(state, accountId, () => true)
   const under = (inUrl: InUrl) =>
     ofAccount.filter(({ subscription }) =>

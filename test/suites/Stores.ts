@@ -11,6 +11,7 @@ import { pingsSuite } from "#test/suites/Pings.ts"
 import { redeliverySuite } from "#test/suites/Redelivery.ts"
 import { replaysSuite } from "#test/suites/Replays.ts"
 import { questionQueueSuite } from "./VerificationQueue.ts"
+import { resourceCatalogSuite } from "#test/suites/ResourceCatalog.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { retentionSuite } from "#test/suites/Retention.ts"
 import { sessionStoreSuite } from "#test/suites/SessionStore.ts"
@@ -24,6 +25,7 @@ import type { Stores } from "#test/support/StoreFixture.ts"
 /** What the stores promise, asked of one implementation. */
 export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   resourceStoreSuite(it)
+  resourceCatalogSuite(it)
   entryStoreSuite(it)
   subscriptionHealthSuite(it)
   subscriptionStoreSuite(it)

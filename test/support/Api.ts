@@ -1,10 +1,14 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { RunnerResources } from "#actors/cluster/Runner.ts"
 import { Hub } from "#actors/operations/Hub.ts"
 import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
 import { Export } from "#actors/operations/Export.ts"
 import { Import } from "#actors/operations/Import.ts"
 import { Recovery } from "#actors/operations/Recovery.ts"
+import { Inspector } from "#actors/operations/Inspector.ts"
+import { ResourceReports } from "#actors/operations/ResourceReports.ts"
+import { TrafficHistory } from "#actors/runtime/TrafficHistory.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
 import { Secrets } from "#actors/operations/Secrets.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
@@ -50,14 +54,18 @@ export const basic = (secret = "wonder") => ({
 
 export const writes = Layer.succeed(WriteProbe, { attempt: Effect.void })
 
-/** Services of the management API. An unmocked method dies. */
+/** Services of the management API, and an empty overview. An unmocked method dies. */
 export const management = Layer.mergeAll(
-  Layer.mock(DeliveryReports, {}),
+  Layer.mock(DeliveryReports, { list: () => Effect.succeed({ items: [] }) }),
   Layer.mock(Recovery, {}),
   Layer.mock(SubscriptionControl, {}),
   Layer.mock(Secrets, {}),
   Layer.mock(Import, {}),
-  Layer.mock(Export, {})
+  Layer.mock(Export, {}),
+  Layer.mock(ResourceReports, { failingHosts: () => Effect.succeed({ resources: [], callbacks: [] }) }),
+  Layer.mock(Inspector, {}),
+  Layer.mock(TrafficHistory, { minutes: Effect.succeed([]) }),
+  Layer.mock(RunnerResources, { count: Effect.succeed({ partitions: 1, healthy: 0, failing: 0, late: 0 }) })
 )
 
 /** Stores of the dashboard that no test of the API reads. */

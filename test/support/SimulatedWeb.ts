@@ -153,7 +153,8 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
     }),
     Context.add(Selector, {
       check: () => Effect.void,
-      select: ({ bytes, fragment }) => Effect.sync(() => selectWords(bytes, fragment.path))
+      select: ({ bytes, fragment }) => Effect.sync(() => selectWords(bytes, fragment.path)),
+      outline: () => Effect.succeed({ lines: [], isCut: false })
     }),
     Context.add(FeedReader, {
       read: (bytes) => Effect.suspend(() => Effect.map(beforeReading, () => readIds(bytes)))

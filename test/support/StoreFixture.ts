@@ -13,6 +13,7 @@ import type { Pings } from "#domain/ports/Pings.ts"
 import type { Redelivery } from "#domain/ports/Redelivery.ts"
 import type { Replays } from "#domain/ports/Replays.ts"
 import type { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import type { ResourceCatalog } from "#domain/ports/ResourceCatalog.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { SessionStore } from "#domain/ports/SessionStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
@@ -32,6 +33,7 @@ export type Stores =
   | NotificationLog
   | Outbox
   | VerificationQueue
+  | ResourceCatalog
   | ResourceStore
   | Retention
   | SessionStore

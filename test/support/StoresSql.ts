@@ -13,6 +13,7 @@ import * as Passwords from "#layers/sql/Passwords.ts"
 import * as PingsSql from "#layers/sql/PingsSql.ts"
 import * as RedeliverySql from "#layers/sql/RedeliverySql.ts"
 import * as ReplaysSql from "#layers/sql/ReplaysSql.ts"
+import * as ResourceCatalogSql from "#layers/sql/ResourceCatalogSql.ts"
 import * as ResourceStoreSql from "#layers/sql/ResourceStoreSql.ts"
 import * as RetentionSql from "#layers/sql/RetentionSql.ts"
 import * as SubscriptionHealthSql from "#layers/sql/SubscriptionHealthSql.ts"
@@ -26,6 +27,7 @@ const secretBox = make([new Uint8Array(32).fill(7)])
 /** The stores of the service, with cheap password hashes. */
 export const storesSql = Layer.mergeAll(
   ResourceStoreSql.layer,
+  ResourceCatalogSql.layer,
   EntryStoreSql.layer,
   EventLogSql.layer,
   HostPausesSql.layer,

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Metric, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schedule } from "effect"
 import * as EntityId from "effect/cluster/EntityId"
 import * as Sharding from "effect/cluster/Sharding"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -112,8 +112,21 @@ const lateGauge = Metric.gauge("windhover_late_resources", {
 })
 const partitionGauge = Metric.gauge("windhover_partitions", { description: "Partitions that this runner holds" })
 
-/** Reports the partitions of this runner and their resources. Each scrape adds up the counts of the partitions. */
-export const layerMetrics = Layer.effectDiscard(Effect.gen(function*() {
+/** The watched resources of this runner. */
+export interface ResourceCounts {
+  readonly partitions: number
+  readonly healthy: number
+  readonly failing: number
+  /** Resources whose poll is more than a minute late. */
+  readonly late: number
+}
+
+/** Counts the watched resources of this runner, in memory. */
+export class RunnerResources extends Context.Service<RunnerResources, {
+  readonly count: Effect.Effect<ResourceCounts>
+}>()("windhover/actors/cluster/Runner/RunnerResources") {}
+
+const makeCount = Effect.gen(function*() {
   const awake = yield* AwakePartitions
   const clock = yield* Clock.Clock
   const sum = (count: (partition: PartitionActors) => number) => () => {
@@ -121,15 +134,35 @@ export const layerMetrics = Layer.effectDiscard(Effect.gen(function*() {
     for (const partition of awake.values()) total += count(partition)
     return total
   }
-  const countFailing = sum(({ resourceHealth }) => resourceHealth.failingCount)
-  const countAll = sum(({ resources }) => resources.alarmCount)
-  yield* reportGauge(partitionGauge, () => awake.size)
-  yield* reportGauge(
-    Metric.withAttributes(resourceGauge, { state: "working" }),
-    () => Math.max(countAll() - countFailing(), 0)
-  )
-  yield* reportGauge(Metric.withAttributes(resourceGauge, { state: "failing" }), countFailing)
-  yield* reportGauge(lateGauge, sum((partition) => countLate(partition, clock.currentTimeMillisUnsafe())))
+  const failing = sum(({ resourceHealth }) => resourceHealth.failingCount)
+  const all = sum(({ resources }) => resources.alarmCount)
+  return {
+    partitions: () => awake.size,
+    failing,
+    healthy: () => Math.max(all() - failing(), 0),
+    late: sum((partition) => countLate(partition, clock.currentTimeMillisUnsafe()))
+  }
+})
+
+export const layerResources = Layer.effect(
+  RunnerResources,
+  Effect.map(makeCount, ({ failing, healthy, late, partitions }) => ({
+    count: Effect.sync(() => ({
+      partitions: partitions(),
+      healthy: healthy(),
+      failing: failing(),
+      late: late()
+    }))
+  }))
+)
+
+/** Reports the partitions of this runner and their resources. Each scrape adds up the counts of the partitions. */
+export const layerMetrics = Layer.effectDiscard(Effect.gen(function*() {
+  const { failing, healthy, late, partitions } = yield* makeCount
+  yield* reportGauge(partitionGauge, partitions)
+  yield* reportGauge(Metric.withAttributes(resourceGauge, { state: "working" }), healthy)
+  yield* reportGauge(Metric.withAttributes(resourceGauge, { state: "failing" }), failing)
+  yield* reportGauge(lateGauge, late)
 }))
 
 /** Resources that wait for a slot of the runner, and resources that wait for their host. */

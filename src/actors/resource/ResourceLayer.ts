@@ -4,6 +4,7 @@ import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
 import { Listeners } from "#actors/stream/Listeners.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import { logsDetails } from "#actors/runtime/DetailedLog.ts"
+import { CurrentLiveFeed } from "#actors/runtime/LiveFeed.ts"
 import { observe, pollLateness } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
@@ -67,6 +68,7 @@ export const layer = Layer.effect(
       events: yield* EventLog,
       eventsUrl: eventsUrl(settings.baseUrl),
       languages: yield* LanguageDetector,
+      live: yield* CurrentLiveFeed,
       notifyListeners: (yield* Listeners).notify,
       hasPornRank: settings.pornRank,
       logsPolls: yield* logsDetails,

@@ -4,7 +4,9 @@ import { withRoom } from "#actors/limits/MemoryRoom.ts"
 import type { Listeners } from "#actors/stream/Listeners.ts"
 import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import { countPoll, entries, fetchDuration, observe } from "#actors/runtime/Metrics.ts"
+import type { LiveFeed } from "#actors/runtime/LiveFeed.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
+import { fetchRecordOf } from "#domain/poll/FetchRecord.ts"
 import { isMaintenanceDue } from "#domain/poll/Maintenance.ts"
 import { pingOutcomeOf } from "#domain/poll/PingOutcome.ts"
 import { recordReading, recordSelection } from "#domain/poll/PollDocument.ts"
@@ -56,6 +58,7 @@ export interface PollServices {
   /** The topic of events. */
   readonly eventsUrl: string
   readonly languages: typeof LanguageDetector["Service"]
+  readonly live: LiveFeed
   readonly notifyListeners: Listeners["Service"]["notify"]
   readonly hasPornRank: boolean
   /** Logs each poll at the level `debug`. A call of a disabled log would cost each poll. */
@@ -322,6 +325,7 @@ const record = Effect.fnUntraced(
     const deliveries = yield* whenAvailable(Effect.andThen(context.awaitLease, services.store.record(change)))
     state.resource = change.state
     context.health.note(change.state)
+    if (services.live.isWatched) publishFetch(services.live, change)
     if (hasEntries) yield* Metric.update(entries, change.entries.length + change.updated.length)
     if (change.announce !== undefined) yield* services.notifyListeners(state.resource.id)
     const [first] = deliveries
@@ -336,6 +340,15 @@ const tracePoll = (traces: NotificationTracer, clock: Clock.Clock, { state }: Po
   const { id, resourceId } = delivery.notification
   const startedAt = Math.min(state.lastFetch ?? endedAt, endedAt)
   traces.recordPoll({ notification: id, resource: resourceId, startedAt, endedAt })
+}
+
+/** Shows the fetch on the open pages. */
+const publishFetch = (live: LiveFeed, change: PollWrite): void => {
+  const fetch = fetchRecordOf(change)
+  if (fetch === undefined) return
+  const { at, code, failures, news } = fetch
+  const { id, url } = change.state
+  live.publish({ _tag: "Fetch", at, resourceId: id, url, code, news, failures })
 }
 
 /** Keeps the schedule for the bulk write. The next owner of the partition then polls neither hours late nor too soon. */

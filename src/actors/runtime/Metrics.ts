@@ -104,6 +104,35 @@ export const xmppConnected = Metric.gauge("windhover_xmpp_connected", {
   description: "1 while this runner holds the connection to the XMPP server"
 })
 
+/** Counts of this runner since its start. */
+export interface RunnerCounts {
+  readonly entries: number
+  readonly delivered: number
+  readonly failedDeliveries: number
+  readonly polls: number
+  readonly failedPolls: number
+  /** Observations up to each bound in seconds; see `boundaries`. */
+  readonly deliveryLag: ReadonlyArray<readonly [bound: number, count: number]>
+  readonly pollLateness: ReadonlyArray<readonly [bound: number, count: number]>
+}
+
+/** Reads the counts of this runner. */
+export const readCounts: Effect.Effect<RunnerCounts> = Effect.contextWith((context: Context.Context<never>) =>
+  Effect.sync(() => {
+    const countOf = (metric: Metric.Metric<number, Metric.CounterState<number>> | undefined): number =>
+      metric?.valueUnsafe(context).count ?? 0
+    return {
+      entries: countOf(entries),
+      delivered: countOf(deliveries.get("delivered")),
+      failedDeliveries: countOf(deliveries.get("failed")),
+      polls: [...polls.values()].reduce((sum, metric) => sum + countOf(metric), 0),
+      failedPolls: countOf(polls.get("failed")),
+      deliveryLag: deliveryLag.valueUnsafe(Context.empty()).buckets,
+      pollLateness: pollLateness.valueUnsafe(Context.empty()).buckets
+    }
+  })
+)
+
 /** All series that Windhover updates itself. A scrape before the first event finds zeros. */
 const updated: ReadonlyArray<{ readonly valueUnsafe: (context: Context.Context<never>) => unknown }> = [
   ...deliveries.values(),

@@ -15,6 +15,7 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { isOfStranger, type Subscription } from "#domain/Subscription.ts"
 import { logsDetails } from "#actors/runtime/DetailedLog.ts"
+import { CurrentLiveFeed, type LiveFeed } from "#actors/runtime/LiveFeed.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { makeAskAgain } from "./AskAgain.ts"
 import { makeCallbackHealth } from "./CallbackHealth.ts"
@@ -45,6 +46,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
   const askAgain = yield* makeAskAgain
   const traces = yield* NotificationTraces
   const clock = yield* Clock.Clock
+  const live = yield* CurrentLiveFeed
 
   const end = Effect.fnUntraced(function*(
     { subscription, window }: State,
@@ -70,6 +72,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
       state.lastAttemptAt = yield* Clock.currentTimeMillis
     }
     if (logsDeliveries) yield* logAttempt(state, delivery, outcome)
+    if (live.isWatched) publishAttempt(live, state, delivery, outcome, yield* Clock.currentTimeMillis)
     switch (outcome.verdict) {
       case "delivered":
         state.hungNotifications = 0
@@ -130,6 +133,26 @@ const makeReportAllowance = Effect.map(
       ? Effect.void
       : events.publish({ type: "account.out_of_allowance", accountId, credits: firstDebt })
 )
+/** Shows the attempt on the open pages. A delivery that was not attempted is left out. */
+const publishAttempt = (live: LiveFeed, state: State, delivery: Delivery, outcome: Outcome, at: number): void => {
+  if (!("attempt" in outcome) && outcome.verdict !== "delivered") return
+  const { accountId, endpoint, id, topic } = state.subscription
+  const { attempt: result } = outcome
+  live.publish({
+    _tag: "Delivery",
+    at,
+    accountId,
+    subscriptionId: id,
+    topic,
+    endpoint,
+    sequence: delivery.sequence,
+    attempt: delivery.attempt + 1,
+    isDelivered: outcome.verdict === "delivered",
+    code: result?.code ?? 0,
+    message: result?.message ?? ""
+  })
+}
+
 /** Without the callback itself, whose query may hold a secret. */
 const logAttempt = (
   { subscription: { channel, host, id } }: State,

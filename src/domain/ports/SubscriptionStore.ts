@@ -31,12 +31,17 @@ export interface ExpiredSubscription
   readonly partition: number
 }
 
+/** Waiting or dropped notifications that a list counts, at most, with `counted: "items"`. */
+export const maxCountedNotifications = 1_000
+
 /** A subscription in a list, with its resource. */
 export interface SubscriptionItem {
   readonly subscription: Subscription
   readonly resource: ResourceProfile
   /** Waiting and dropped notifications; only with `counted`. */
   readonly deliveries?: { readonly waiting: number; readonly dropped: number }
+  /** Sequence of the last notification; only with `counted: "items"`. */
+  readonly lastSequence?: number
   /** Time of the next attempt, epoch ms; only with `counted`, while a notification of an active subscription waits. */
   readonly nextTryAt?: number
   /** Time of the last logged success, epoch ms; only with `counted`. */
@@ -67,6 +72,10 @@ export interface ListQuery {
   /** From 1. */
   readonly page: number
   readonly byPage: number
+  /** Id behind which page 1 begins. Ids ascend. */
+  readonly after?: number
+  /** Newest first: ids descend. */
+  readonly newestFirst?: boolean
   /**
    * Filter; all subscriptions without it. An `inurl` without an exact match selects similar URLs: `word_similarity` of PostgreSQL's pg_trgm is
    * at least 0.6.
@@ -74,8 +83,9 @@ export interface ListQuery {
   readonly search?: Search
   /**
    * Counts all matches, and the notifications of each item; without it, `total` is undefined. Counting reads all matches, not only a page.
+   * `items` counts the notifications of each item only, up to `maxCountedNotifications`.
    */
-  readonly counted?: boolean
+  readonly counted?: boolean | "items"
 }
 
 export class SubscriptionStore extends Context.Service<SubscriptionStore, {

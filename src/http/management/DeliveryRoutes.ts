@@ -3,7 +3,7 @@ import { type DeliveryReport, DeliveryReports, type SentRequest } from "#actors/
 import { type LoggedAttempt, type LoggedDenial, outcomes, recordingMinutes } from "#domain/delivery/DeliveryLogEntry.ts"
 import { explainReason, failureReasons } from "#domain/delivery/FailureReason.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
-import { requireRight } from "#http/Authentication.ts"
+import { checkOfAll } from "./CheckOfAll.ts"
 import { makeCursor } from "./Cursor.ts"
 import * as Field from "./Fields.ts"
 import { makeRoute, type ManagementRoute } from "./ManagementRoute.ts"
@@ -57,11 +57,6 @@ const deliveryJson = (event: LoggedAttempt | LoggedDenial): DeliveryJson => ({
   ...(event.outcome !== "denied" && event.nextTry !== undefined && { nextTry: Field.formatTime(event.nextTry) })
 })
 
-const ofAll = Field.optional(Field.flag("true: of all accounts, for the right `admin`."))
-
-const checkOfAll = (call: Parameters<typeof requireRight>[0], all: boolean) =>
-  all ? requireRight(call, "admin") : Effect.void
-
 const deliveries = makeRoute({
   method: "GET",
   path: "/api/deliveries",
@@ -77,7 +72,7 @@ const deliveries = makeRoute({
     code: Field.optional(Field.integer(0, 999, "HTTP status; 0 for attempts without one.")),
     from: Field.optional(Field.instant("Time of the earliest attempt.")),
     to: Field.optional(Field.instant("Time before which the attempt was.")),
-    all: ofAll,
+    all: Field.ofAll,
     limit: Field.limit,
     cursor: Field.cursor
   }),
@@ -119,7 +114,7 @@ const delivery = makeRoute({
   right: "list",
   group,
   summary: "Shows one event of the log, with the headers and the body of its request while the notification is stored",
-  input: Schema.Struct({ id: Field.text(64, "`id` of a delivery.", "an id"), all: ofAll }),
+  input: Schema.Struct({ id: Field.text(64, "`id` of a delivery.", "an id"), all: Field.ofAll }),
   output: Schema.Struct({
     ...deliveryFields,
     explanation: Field.optional(

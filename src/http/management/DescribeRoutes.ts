@@ -76,7 +76,7 @@ const describeRoute = (
 
 /** One parameter of the query, or of the path, per property of the input. */
 const describeQuery = ({ properties, required }: Json, path: string): ReadonlyArray<Json> =>
-  Object.entries(properties as Json).map(([name, schema]) => ({
+  Object.entries((properties ?? {}) as Json).map(([name, schema]) => ({
     name,
     in: path.includes(`{${name}}`) ? "path" : "query",
     required: Array.isArray(required) && required.includes(name),

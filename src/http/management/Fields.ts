@@ -54,6 +54,18 @@ export const cursor = optional(
 /** `next` in a response. */
 export const cursorText = Schema.String.annotate({ description: "Cursor of the next page; absent at the end." })
 
+/** `all=true`, for operators. */
+export const ofAll = optional(flag("true: of all accounts, for the right `admin`."))
+
+/** A search in one line, in the keys of `hub.mode=list`. */
+export const search = optional(
+  text(
+    2_048,
+    "Keys of the search of `hub.mode=list` with their values, and parts of the URL: `feed.failing:true example.org`.",
+    "a search"
+  )
+)
+
 export const subscriptionId = integer(
   1,
   Number.MAX_SAFE_INTEGER,

@@ -1,6 +1,7 @@
 import { Cause, Context, Effect, Scope } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
+import type { Caller } from "#domain/Account.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
@@ -11,6 +12,7 @@ import { crossSite, type HttpRejection, methodNotAllowed, unsupportedBody } from
 import type { Parameters } from "#http/Parameters.ts"
 import { readQueryParameters, withBody } from "#http/RequestBody.ts"
 import { Sessions } from "#http/Sessions.ts"
+import { checkOfAll } from "./CheckOfAll.ts"
 import * as JsonReply from "./JsonReply.ts"
 import type { ManagementRoute } from "./ManagementRoute.ts"
 import { managementRoutes, type ManagementServices, streamedRoutes } from "./ManagementRoutes.ts"
@@ -19,8 +21,15 @@ import type { StreamedRoute } from "./StreamedRoute.ts"
 
 type Route = ManagementRoute<ManagementServices> | StreamedRoute<ManagementServices>
 
+/** Answers a request for live events with a stream. `ofAll` shows all accounts. */
+type RespondLive = (
+  request: HttpServerRequest,
+  caller: Caller,
+  ofAll: boolean
+) => Effect.Effect<HttpServerResponse, Refusal | HttpRejection>
+
 /** Handles the paths below `/api`. Every failure becomes a JSON response. */
-export const makeManagementEndpoint = Effect.gen(function*() {
+export const makeManagementEndpoint = Effect.fnUntraced(function*(live: RespondLive) {
   const authentication = yield* Authentication
   const { exchanges: budget } = yield* DocumentMemory
   const { baseUrl } = yield* Settings
@@ -38,6 +47,14 @@ export const makeManagementEndpoint = Effect.gen(function*() {
 
   const respond = Effect.fnUntraced(function*(request: HttpServerRequest) {
     const path = request.url.split("?", 1)[0]?.replace(/(?<=.)\/$/, "") ?? ""
+    if (path === livePath && request.method === "GET") {
+      const query = yield* readQueryParameters(request)
+      const caller = yield* authenticate(request, query)
+      yield* requireRight(caller, "retrieve")
+      const ofAll = query.all("all")[0] === "true"
+      yield* checkOfAll(caller, ofAll)
+      return yield* live(request, caller, ofAll)
+    }
     const { id, routes } = findRoutes(routesByPath, path)
     if (routes === undefined) {
       return JsonReply.error(404, "not_found", `There is nothing at ${quote(path)}; /openapi.json lists the paths.`)
@@ -63,6 +80,9 @@ export const makeManagementEndpoint = Effect.gen(function*() {
   return (request: HttpServerRequest): Effect.Effect<HttpServerResponse, never, Scope.Scope> =>
     JsonReply.catchErrors(Effect.withSpan(respond(request), "Management.respond")).pipe(Effect.catchCause(renderCause))
 })
+
+/** Path of the stream of live events. */
+const livePath = "/api/live"
 
 const otherOrigin = crossSite("A page of another site may not use the session of the dashboard.")
 

@@ -1,12 +1,23 @@
 import type { Effect, Scope } from "effect"
 import { deliveryRoutes } from "./DeliveryRoutes.ts"
+import { inspectRoutes } from "./InspectRoutes.ts"
+import { overviewRoutes } from "./OverviewRoutes.ts"
 import { recoveryRoutes } from "./RecoveryRoutes.ts"
+import { resourceRoutes } from "./ResourceRoutes.ts"
 import { secretRoutes } from "./SecretRoutes.ts"
 import { subscriptionRoutes } from "./SubscriptionRoutes.ts"
 import { transferRoutes } from "./TransferRoutes.ts"
 
 /** All routes below `/api`. A new group of routes is a file with a table, and a line here. */
-export const managementRoutes = [...subscriptionRoutes, ...deliveryRoutes, ...recoveryRoutes, ...secretRoutes]
+export const managementRoutes = [
+  ...subscriptionRoutes,
+  ...deliveryRoutes,
+  ...recoveryRoutes,
+  ...secretRoutes,
+  ...resourceRoutes,
+  ...inspectRoutes,
+  ...overviewRoutes
+]
 
 /** Routes whose responses are streams. */
 export const streamedRoutes = transferRoutes

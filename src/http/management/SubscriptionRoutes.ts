@@ -1,7 +1,11 @@
 import { Effect, Schema } from "effect"
+import { Hub, type ListedSubscription } from "#actors/operations/Hub.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
+import { diagnose } from "#domain/delivery/Diagnosis.ts"
 import { maxLabelLength, maxLabels } from "#domain/Labels.ts"
+import * as Search from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import { makeCursor } from "./Cursor.ts"
 import * as Field from "./Fields.ts"
 import { makeRoute, type ManagementRoute } from "./ManagementRoute.ts"
 
@@ -61,4 +65,79 @@ const label = makeRoute({
     )
 })
 
-export const subscriptionRoutes: ReadonlyArray<ManagementRoute<SubscriptionControl>> = [pause, resume, label]
+const subscriptionsCursor = makeCursor("subscriptions", Field.integer(1, Number.MAX_SAFE_INTEGER, ""))
+
+const subscriptions = makeRoute({
+  method: "GET",
+  path: "/api/subscriptions",
+  right: "list",
+  group,
+  summary: "Lists your subscriptions, newest first, with the cause of missing notifications",
+  input: Schema.Struct({ search: Field.search, limit: Field.limit, cursor: Field.cursor }),
+  output: Schema.Struct({
+    subscriptions: Schema.Array(Schema.Struct({
+      subscription: Schema.Int,
+      topic: Schema.String,
+      callback: Schema.String.annotate({ description: "The JID of a subscription by XMPP." }),
+      channel: Schema.Literals(["webhook", "xmpp", "null"]),
+      state: Schema.Literals(["pending", "active", "paused"]),
+      resource: Schema.Int,
+      sequence: Schema.Int.annotate({ description: "Of the last notification." }),
+      waiting: Schema.Int.annotate({ description: "Counted up to 1,000." }),
+      dropped: Schema.Int.annotate({ description: "Counted up to 1,000." }),
+      failingSince: Field.optional(Field.time),
+      nextTry: Field.optional(Field.time),
+      lastSuccess: Field.optional(Field.time),
+      diagnosis: Schema.String.annotate({ description: "A sentence that tells why notifications are missing." })
+    })),
+    next: Field.optional(Field.cursorText)
+  }),
+  run: Effect.fnUntraced(function*({ cursor, limit = Field.defaultLimit, search }, { caller }) {
+    const after = yield* subscriptionsCursor.parse(cursor)
+    const parsed = search === undefined ? undefined : yield* Effect.fromResult(Search.parseLine(search, "search"))
+    const { items } = yield* Hub.use((hub) =>
+      hub.list({
+        caller,
+        page: 1,
+        byPage: limit + 1,
+        newestFirst: true,
+        counted: "items",
+        ...(parsed !== undefined && { search: parsed }),
+        ...(after !== undefined && { after })
+      })
+    )
+    const rows = items.slice(0, limit)
+    const last = rows.at(-1)
+    return {
+      subscriptions: rows.map(subscriptionJson),
+      ...(items.length > limit && last !== undefined && { next: subscriptionsCursor.format(last.subscription.id) })
+    }
+  })
+})
+
+const subscriptionJson = (item: ListedSubscription) => {
+  const { deliveries, lastSequence = 0, lastSuccessAt, nextTryAt, subscription } = item
+  const { channel, endpoint, failing, id, resourceId, state, topic } = subscription
+  return {
+    subscription: id,
+    topic,
+    callback: endpoint,
+    channel,
+    state,
+    resource: resourceId,
+    sequence: lastSequence,
+    waiting: deliveries?.waiting ?? 0,
+    dropped: deliveries?.dropped ?? 0,
+    ...(failing !== undefined && { failingSince: Field.formatTime(failing.since) }),
+    ...(nextTryAt !== undefined && { nextTry: Field.formatTime(nextTryAt) }),
+    ...(lastSuccessAt !== undefined && { lastSuccess: Field.formatTime(lastSuccessAt) }),
+    diagnosis: diagnose(item).sentence
+  }
+}
+
+export const subscriptionRoutes: ReadonlyArray<ManagementRoute<Hub | SubscriptionControl>> = [
+  subscriptions,
+  pause,
+  resume,
+  label
+]

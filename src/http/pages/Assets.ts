@@ -3,7 +3,7 @@ import { HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { hash } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import { stripTypeScriptTypes } from "node:module"
+import { createRequire, stripTypeScriptTypes } from "node:module"
 import { promisify } from "node:util"
 import { brotliCompress, gzip } from "node:zlib"
 import { accepts } from "#http/Negotiation.ts"
@@ -14,6 +14,8 @@ export interface Assets {
   readonly style: string
   readonly icon: string
   readonly elements: { readonly [Name in ElementName]: string }
+  /** Script and style of uPlot, for pages with curves. */
+  readonly plot: { readonly script: string; readonly style: string }
   /** Serves a path below `assetsPath`; undefined for an unknown one. */
   readonly serve: (request: HttpServerRequest, path: string) => HttpServerResponse.HttpServerResponse | undefined
 }
@@ -28,17 +30,23 @@ interface Asset {
 
 /** Reads, strips and compresses all files once. The sources of the elements are TypeScript whose types Node removes. */
 export const loadAssets: Effect.Effect<Assets> = Effect.promise(async () => {
-  const style = await makeAsset("dashboard", "css", "text/css", await read("style/dashboard.css"))
+  const sheet = (await read("style/dashboard.css")).replace(/\n\s+/g, "\n") // without indentation
+  const style = await makeAsset("dashboard", "css", "text/css", sheet)
   const icon = await makeAsset("icon", "svg", "image/svg+xml", await read("style/icon.svg"))
   const elements = await Promise.all(elementNames.map(async (name) => {
     const source = stripTypeScriptTypes(await read(`elements/${name}.ts`))
     return [name, await makeAsset(name, "js", "text/javascript", source)] as const
   }))
-  const byPath = new Map([style, icon, ...elements.map(([, asset]) => asset)].map((asset) => [asset.path, asset]))
+  const plotScript = await makeAsset("plot", "js", "text/javascript", await readPackage("uplot/dist/uPlot.iife.min.js"))
+  const plotStyle = await makeAsset("plot", "css", "text/css", await readPackage("uplot/dist/uPlot.min.css"))
+  const byPath = new Map(
+    [style, icon, plotScript, plotStyle, ...elements.map(([, asset]) => asset)].map((asset) => [asset.path, asset])
+  )
   return {
     style: style.path,
     icon: icon.path,
     elements: Object.fromEntries(elements.map(([name, { path }]) => [name, path])) as Assets["elements"],
+    plot: { script: plotScript.path, style: plotStyle.path },
     serve: (request, path) => {
       const asset = byPath.get(path)
       return asset === undefined ? undefined : respond(request, asset)
@@ -47,6 +55,8 @@ export const loadAssets: Effect.Effect<Assets> = Effect.promise(async () => {
 })
 
 const read = (name: string): Promise<string> => readFile(new URL(name, import.meta.url), "utf8")
+
+const readPackage = (name: string): Promise<string> => readFile(createRequire(import.meta.url).resolve(name), "utf8")
 
 const compressGzip = promisify(gzip)
 const compressBrotli = promisify<Uint8Array, Uint8Array>(brotliCompress)

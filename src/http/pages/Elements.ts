@@ -1,5 +1,12 @@
 /** Custom elements: a file in `elements`, and a line here. */
-export const elementNames = ["api-call", "copy-text", "time-ago"] as const
+export const elementNames = [
+  "api-call",
+  "copy-text",
+  "live-feed",
+  "selector-tester",
+  "time-ago",
+  "traffic-curve"
+] as const
 
 export type ElementName = typeof elementNames[number]
 

@@ -34,6 +34,12 @@ export const renderDocument = (content: Content, frame: Frame): string => {
 <link rel="icon" href="${assets.icon}">
 <link rel="stylesheet" href="${assets.style}" nonce="${nonce}">
 ${
+    content.hasCurves === true
+      ? html`<link rel="stylesheet" href="${assets.plot.style}" nonce="${nonce}">
+<script src="${assets.plot.script}" nonce="${nonce}" defer></script>
+`
+      : undefined
+  }${
     [...elements].map((name) =>
       html`<script type="module" src="${assets.elements[name]}" nonce="${nonce}"></script>
 `

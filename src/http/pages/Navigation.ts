@@ -16,7 +16,11 @@ export const navigation: ReadonlyArray<NavigationGroup> = [
   {
     label: "Service",
     items: [
-      { path: "/dashboard", label: "Overview", needs: "session" }
+      { path: "/dashboard", label: "Overview", needs: "session" },
+      { path: "/dashboard/resources", label: "Resources", needs: "list" },
+      { path: "/dashboard/subscriptions", label: "Subscriptions", needs: "list" },
+      { path: "/dashboard/deliveries", label: "Deliveries", needs: "list" },
+      { path: "/dashboard/subscriptions/new", label: "New subscription", needs: "subscribe" }
     ]
   },
   {

@@ -41,6 +41,8 @@ export interface Content {
   readonly tools?: Html
   /** Custom elements of the body, besides those of every page. */
   readonly elements?: ReadonlyArray<ElementName>
+  /** Loads uPlot, for `traffic-curve`. */
+  readonly hasCurves?: boolean
   /** 200 by default. */
   readonly status?: number
 }

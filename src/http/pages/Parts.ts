@@ -79,7 +79,7 @@ export const status = (tone: Tone, text: string): Html => html`<span class="stat
 const units = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000]] as const
 
 /** A duration in its greatest unit, such as `3 min`. */
-const duration = (ms: number): string => {
+export const duration = (ms: number): string => {
   const [unit, length] = units.find(([, length]) => Math.abs(ms) >= length) ?? ["s", 1_000]
   return `${Math.trunc(Math.abs(ms) / length)} ${unit}`
 }
@@ -102,6 +102,9 @@ export const foreign = (text: string): Html => html`<bdi>${text}</bdi>`
 
 /** A URL of a stranger, as text that breaks anywhere. */
 export const address = (url: string): Html => html`<bdi class="address">${url}</bdi>`
+
+/** A link of this service to a page about `label`. */
+export const link = (path: string, label: HtmlValue): Html => html`<a href="${path}">${label}</a>`
 
 /** A section with a heading. */
 export const section = (title: string, body: HtmlValue, tools?: HtmlValue): Html =>

@@ -27,7 +27,7 @@ export const layer = Layer.effect(
 )
 
 /** Stored numbers: append only. */
-const hubStates: ReadonlyArray<HubSubscription["state"]> = ["idle", "requested", "active", "unsubscribing"]
+export const hubStates: ReadonlyArray<HubSubscription["state"]> = ["idle", "requested", "active", "unsubscribing"]
 
 interface HubSubscriptionRow {
   readonly resource: number

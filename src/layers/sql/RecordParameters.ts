@@ -1,6 +1,8 @@
 import type { PgTypes } from "@effect/sql-pg"
 import type { Entry } from "#domain/feed/Entry.ts"
 import { hashString } from "#domain/Fingerprint.ts"
+import { keepsVersion } from "#domain/poll/DocumentVersion.ts"
+import { fetchRecordOf, packFetchRecord } from "#domain/poll/FetchRecord.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { bodiesOf, documentOf, statusToSend } from "./NotificationContent.ts"
 import { encodeRows, type ParameterColumn, parameterColumn } from "./ParameterRows.ts"
@@ -54,14 +56,19 @@ const stateAndAnnouncement: ReadonlyArray<ParameterColumn<PollWrite>> = [
   ...stateParameters(columnsOf(), ({ state }: PollWrite) => state),
   parameterColumn("announce", "int4", column.integers, ({ announce }) => announce && announcements[announce._tag]),
   parameterColumn("status", "text", column.texts, (write) => write.announce && JSON.stringify(statusToSend(write))),
-  parameterColumn("sent_header", "text", column.texts, ({ announce, state }) => announce && toJson(state.header))
+  parameterColumn("sent_header", "text", column.texts, ({ announce, state }) => announce && toJson(state.header)),
+  parameterColumn("fetch_record", "bytea", column.bytes, (write) => {
+    const fetch = fetchRecordOf(write)
+    return fetch && packFetchRecord(fetch)
+  })
 ]
 
 const documents: ReadonlyArray<ParameterColumn<PollWrite>> = [
   parameterColumn("content_type", "text", column.texts, (write) => documentOf(write)?.contentType),
   parameterColumn("document", "bytea", column.bytes, (write) => documentOf(write)?.body),
   parameterColumn("whole_type", "text", column.texts, ({ wholeFeed }) => wholeFeed?.contentType),
-  parameterColumn("whole", "bytea", column.bytes, ({ wholeFeed }) => wholeFeed?.body)
+  parameterColumn("whole", "bytea", column.bytes, ({ wholeFeed }) => wholeFeed?.body),
+  parameterColumn("keeps_version", "bool", (values) => column.booleans(values), keepsVersion)
 ]
 
 export const writeColumns = {

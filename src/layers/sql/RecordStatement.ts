@@ -1,3 +1,5 @@
+import { maxVersions } from "#domain/poll/DocumentVersion.ts"
+import { fetchRecordBytes, maxFetchRecords } from "#domain/poll/FetchRecord.ts"
 import { isLive, stateColumns, stateValues } from "./Conditions.ts"
 import { namesOf, subscriptsOf, unnestOf } from "./ParameterRows.ts"
 import { announcedColumns, entryColumns, pieceColumns, type RecordShape, writeColumns } from "./RecordParameters.ts"
@@ -33,6 +35,23 @@ export const pieceSql = {
 /** The condition of a join again, with the parameter itself: a plan that was made for few resources then reads no more than these, too. */
 const isWritten = (id: string): string => `${id} = any($2::int8[])`
 
+/** The packed fetches of a resource with the one of this write in front. A repeated write adds none. */
+const addFetch = `case when q.fetch_record is null or substring(t.fetches for ${fetchRecordBytes}) = q.fetch_record
+  then t.fetches else substring(q.fetch_record || t.fetches for ${fetchRecordBytes * maxFetchRecords}) end`
+
+/** A repeated write stores no version again. */
+const isNewVersion = "q.keeps_version and not coalesce(q.old_fingerprint = q.fingerprint, false)"
+
+const keepVersions = `v as (
+  insert into document_versions (resource_id, content_type, document, created_at)
+  select q.id, q.content_type, q.document, ${now} from q where ${isNewVersion}
+),
+v0 as (
+  delete from document_versions o using q where ${isNewVersion} and o.resource_id = q.id and o.id <= (
+    select id from document_versions w where w.resource_id = q.id order by id desc offset ${maxVersions - 1} limit 1
+  )
+),`
+
 /** The parts of the statement that differ between the shapes. */
 const partsOf = (shape: RecordShape) => {
   const firstEntry = 2 + writeColumns[shape].length
@@ -51,6 +70,7 @@ const partsOf = (shape: RecordShape) => {
       isNewDocument: "",
       hasDocument: "false",
       storeDocument: "",
+      versions: "",
       isRecipient: "u.face = 0"
     }
   }
@@ -74,6 +94,7 @@ const partsOf = (shape: RecordShape) => {
     hasDocument: "document is not null",
     storeDocument: `content_type = case when q.document is null then t.content_type else q.content_type end,
       document = coalesce(q.document, t.document),`,
+    versions: keepVersions,
     isRecipient: "(u.face = 0 or n.whole)"
   }
 }
@@ -130,9 +151,10 @@ n as (
 ),
 s2 as (
   update resource_state t set ${assignmentsOf("resource_state", "q")},
-    ${part.storeDocument} sequence = coalesce(n.sequence, t.sequence)
+    ${part.storeDocument} sequence = coalesce(n.sequence, t.sequence), fetches = ${addFetch}
   from q left join n on n.resource_id = q.id where t.resource_id = q.id and ${isWritten("t.resource_id")}
 ),
+${part.versions}
 s as (
   update subscriptions u set next_sequence = u.next_sequence + 1, ${continueRun("u.next_sequence - n.sequence")}
   from n join q on q.id = n.resource_id

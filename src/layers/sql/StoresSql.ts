@@ -11,6 +11,7 @@ import * as PingsSql from "./PingsSql.ts"
 import * as RedeliverySql from "./RedeliverySql.ts"
 import * as ReplaysSql from "./ReplaysSql.ts"
 import * as VerificationQueueSql from "./VerificationQueueSql.ts"
+import * as ResourceCatalogSql from "./ResourceCatalogSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as RetentionSql from "./RetentionSql.ts"
 import * as SessionStoreSql from "./SessionStoreSql.ts"
@@ -22,6 +23,7 @@ import * as WriteProbeSql from "./WriteProbeSql.ts"
 /** All stores over one database, of either engine. */
 export const layer = Layer.mergeAll(
   ResourceStoreSql.layer,
+  ResourceCatalogSql.layer,
   EntryStoreSql.layer,
   EventLogSql.layer,
   HostPausesSql.layer,

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { ListQuery, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
+import { type ListQuery, maxCountedNotifications, type SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { firstSuccessSlot, timeOfPosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import { matchAll, type Search } from "#domain/Search.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
@@ -11,7 +11,7 @@ import { subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./Subs
 import { type Likeness, searchesParts, searchSql } from "./SubscriptionSearch.ts"
 import { column, millis } from "./Values.ts"
 
-type ListSearch = Pick<ListQuery, "accountId" | "search">
+type ListSearch = Pick<ListQuery, "accountId" | "after" | "newestFirst" | "search">
 
 /** Subscriptions that `feeds` reads at first: usually enough for its limit of resources. */
 const maxFirstRead = 2_000
@@ -19,22 +19,33 @@ const maxFirstRead = 2_000
 /** The page of a list. A search selects the ids first, so that the statement joins only the rows of the page. */
 export const list = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.list")(
-    function*({ accountId, byPage, counted = false, page, search }: ListQuery) {
+    function*(query: ListQuery) {
+      const { accountId, after, byPage, counted = false, newestFirst = false, page, search } = query
       const offset = (page - 1) * byPage
+      const order = newestFirst ? "desc" : "asc"
       if (search === undefined) {
+        const behind = after === undefined ? "" : ` and id ${newestFirst ? "<" : ">"} $4::int8`
         const rows = yield* run(sql.unsafe<ListedRow>(
-          selectListed(`account_id = $1::int4 order by id offset $2::int8 limit $3::int8`, counted),
-          [accountId, BigInt(offset), BigInt(byPage)]
+          selectListed(
+            `account_id = $1::int4${behind} order by id ${order} offset $2::int8 limit $3::int8`,
+            counted,
+            order
+          ),
+          [accountId, BigInt(offset), BigInt(byPage), ...(after === undefined ? [] : [BigInt(after)])]
         ))
         return {
           items: rows.map(listedOf(box)),
-          total: counted ? yield* count(sql, { accountId }, "exact") : undefined
+          total: counted === true ? yield* count(sql, { accountId }, "exact") : undefined
         }
       }
-      const query = { accountId, search }
-      const { ids, likeness } = yield* selectPage(sql, query, offset, byPage)
-      const rows = yield* run(sql.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted), [column.ids(ids)]))
-      return { items: rows.map(listedOf(box)), total: counted ? yield* count(sql, query, likeness) : undefined }
+      const { ids, likeness } = yield* selectPage(sql, { ...query, search }, offset, byPage)
+      const rows = yield* run(
+        sql.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted, order), [column.ids(ids)])
+      )
+      return {
+        items: rows.map(listedOf(box)),
+        total: counted === true ? yield* count(sql, { accountId, search }, likeness) : undefined
+      }
     }
   )
 
@@ -65,8 +76,9 @@ export const selectFeeds = (sql: SqlClient.SqlClient, box: Box) =>
 const selectPage = Effect.fnUntraced(
   function*(sql: SqlClient.SqlClient, query: ListSearch, offset: number, limit: number) {
     const ids = yield* selectIds(sql, query, "exact", offset, limit)
+    const { after: _, ...first } = query
     const isExact = ids.length > 0 || !searchesParts(query.search ?? matchAll) ||
-      offset > 0 && (yield* selectIds(sql, query, "exact", 0, limit)).length > 0
+      (offset > 0 || query.after !== undefined) && (yield* selectIds(sql, first, "exact", 0, limit)).length > 0
     return isExact
       ? { ids, likeness: "exact" as const }
       : { ids: yield* selectIds(sql, query, "similar", offset, limit), likeness: "similar" as const }
@@ -77,10 +89,15 @@ const selectPage = Effect.fnUntraced(
 const selectIds = Effect.fnUntraced(
   function*(sql: SqlClient.SqlClient, query: ListSearch, likeness: Likeness, offset: number, limit: number) {
     const parameters: Array<unknown> = []
-    const matching = searchSql(query.accountId, query.search ?? matchAll, likeness, parameters)
+    const { accountId, after, newestFirst = false, search = matchAll } = query
+    const matching = searchSql(accountId, search, likeness, parameters)
+    const behind = after === undefined
+      ? ""
+      : ` and u.id ${newestFirst ? "<" : ">"} $${parameters.push(BigInt(after))}::int8`
     const rows = yield* run(
       sql.unsafe<{ id: number }>(
-        `select u.id::float8 as id from ${matching} order by u.id offset ${offset} limit ${limit}`,
+        `select u.id::float8 as id from ${matching}${behind} order by u.id ${newestFirst ? "desc" : "asc"}
+        offset ${offset} limit ${limit}`,
         parameters
       ).unprepared
     )
@@ -104,6 +121,7 @@ interface ListedRow extends SubscriptionRow, ProfileRow, BounceRow {
   readonly next_try: number | null
   /** Position in the log. */
   readonly last_success: string | null
+  readonly last_sequence: number | null
 }
 
 /**
@@ -111,21 +129,27 @@ interface ListedRow extends SubscriptionRow, ProfileRow, BounceRow {
  *
  * `limit 1` makes the join a look-up per row: a kept plan knows neither how many subscriptions exist nor how few are wanted.
  */
-const selectListed = (condition: string, counted: boolean): string => `
-select ${subscriptionSelect}, r.*${counted ? counts : noCounts}
+const selectListed = (condition: string, counted: boolean | "items", order: "asc" | "desc"): string => `
+select ${subscriptionSelect}, r.*${counted === false ? noCounts : counts(counted)}
 from (select * from subscriptions where ${condition}) u
 cross join lateral (select ${profileSelect} from ${resourceTables} where r.id = u.resource_id limit 1) r
-${counted ? "left join bounces b on b.subscription_id = u.id" : ""} order by u.id`
+${counted === false ? "" : "left join bounces b on b.subscription_id = u.id"} order by u.id ${order}`
 
-const counts = `, ${bounceColumns("b")},
-  (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
-  (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped,
+const countDeliveries = (state: number, counted: true | "items"): string =>
+  counted === true
+    ? `(select count(*) from deliveries d where d.subscription_id = u.id and d.state = ${state})::float8`
+    : `(select count(*) from (select from deliveries d where d.subscription_id = u.id and d.state = ${state}
+      limit ${maxCountedNotifications}) counted)::float8`
+
+const counts = (counted: true | "items"): string =>
+  `, ${bounceColumns("b")}, ${countDeliveries(0, counted)} as waiting, ${countDeliveries(1, counted)} as dropped,
   (select ${millis("d.due_at")} from deliveries d where d.subscription_id = u.id and d.state = 0 and u.state = 1
     order by d.sequence limit 1) as next_try,
-  (select max(l.id)::text from delivery_log l where l.subscription_id = u.id and l.slot >= ${firstSuccessSlot}) as last_success`
+  (select max(l.id)::text from delivery_log l where l.subscription_id = u.id and l.slot >= ${firstSuccessSlot}) as last_success,
+  ${counted === true ? "null::float8" : "(u.next_sequence - 1)::float8"} as last_sequence`
 
 const noCounts =
-  ", null::int4 as bounces, null::float8 as waiting, null::float8 as next_try, null::text as last_success"
+  ", null::int4 as bounces, null::float8 as waiting, null::float8 as next_try, null::text as last_success, null::float8 as last_sequence"
 
 const listedOf = (box: Box) => (row: ListedRow): SubscriptionItem => {
   const { dropped, waiting } = row
@@ -134,6 +158,7 @@ const listedOf = (box: Box) => (row: ListedRow): SubscriptionItem => {
     subscription: subscriptionOf(box)(row),
     resource: profileOf(row.resource, row),
     ...(waiting !== null && { deliveries: { waiting, dropped } }),
+    ...(row.last_sequence !== null && { lastSequence: row.last_sequence }),
     ...(row.next_try !== null && { nextTryAt: row.next_try }),
     ...(row.last_success !== null && { lastSuccessAt: timeOfPosition(BigInt(row.last_success)) }),
     ...(bounces !== undefined && { bounces })

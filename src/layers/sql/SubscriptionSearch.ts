@@ -11,6 +11,20 @@ const ranks: { readonly [rank in Rank]: string } = {
 /** Comparison of `inurl` with a URL: contained as it is, or similar by trigrams. */
 export type Likeness = "exact" | "similar"
 
+/** Appends a value to the parameters of a statement, and returns its place. */
+type Put = (value: unknown, type: string) => string
+
+const putInto = (parameters: Array<unknown>): Put => (value, type) => `$${parameters.push(value)}::${type}`
+
+const addCondition = <A>(to: Array<string>, value: A | undefined, condition: (value: A) => string): void => {
+  if (value !== undefined) to.push(condition(value))
+}
+
+const contains = (put: Put, likeness: Likeness) => (column: string, part: string): string =>
+  likeness === "exact"
+    ? `${column} ilike ${put(legalText(`%${escapePattern(part)}%`), "text")}`
+    : `${put(legalText(part), "text")} <% ${column}`
+
 /**
  * The part of a select behind `from`: the subscriptions `u` of an account that match a search. Appends its values to `parameters`.
  *
@@ -22,39 +36,31 @@ export const searchSql = (
   likeness: Likeness,
   parameters: Array<unknown>
 ): string => {
-  const put = (value: unknown, type: string) => `$${parameters.push(value)}::${type}`
+  const put = putInto(parameters)
   const text = (value: string) => put(legalText(value), "text")
-  const within = (column: string, part: string) =>
-    likeness === "exact" ? `${column} ilike ${text(`%${escapePattern(part)}%`)}` : `${text(part)} <% ${column}`
+  const within = contains(put, likeness)
   const ofSubscription: Array<string> = [`u.account_id = ${put(accountId, "int4")}`]
-  const ofResource: Array<string> = []
-  const add = <A>(to: Array<string>, value: A | undefined, condition: (value: A) => string) => {
-    if (value !== undefined) to.push(condition(value))
-  }
-  add(ofSubscription, search.endpointUrl, (url) => `${isEndpoint(text(url))} and u.channel <> 1`)
-  add(ofSubscription, search.endpointJid, (jid) => `${isEndpoint(text(jid))} and u.channel = 1`)
-  add(ofSubscription, search.endpointHostname, (host) => `u.host = ${text(host)} and u.channel <> 1`)
-  add(ofSubscription, search.endpointDomain, (host) => `u.host = ${text(host)} and u.channel = 1`)
-  add(ofSubscription, search.endpointInurl, (part) => `${within("u.endpoint", part)} and u.channel <> 1`)
-  add(ofSubscription, search.label, (label) => `u.labels <> '{}' and u.labels @> array[${text(label)}]`)
+  addCondition(ofSubscription, search.endpointUrl, (url) => `${isEndpoint(text(url))} and u.channel <> 1`)
+  addCondition(ofSubscription, search.endpointJid, (jid) => `${isEndpoint(text(jid))} and u.channel = 1`)
+  addCondition(ofSubscription, search.endpointHostname, (host) => `u.host = ${text(host)} and u.channel <> 1`)
+  addCondition(ofSubscription, search.endpointDomain, (host) => `u.host = ${text(host)} and u.channel = 1`)
+  addCondition(ofSubscription, search.endpointInurl, (part) => `${within("u.endpoint", part)} and u.channel <> 1`)
+  addCondition(
+    ofSubscription,
+    search.label,
+    (label) => `u.labels <> '{}' and u.labels @> array[${text(label)}]`
+  )
   // Formats 2 and 3: Atom and JSON for feeds only
+  const ofFormat: Array<string> = []
   if (search.format === "json") {
     ofSubscription.push("u.format in (1, 3)")
-    ofResource.push("(u.format = 1 or r.kind in (0, 1))")
+    ofFormat.push("(u.format = 1 or r.kind in (0, 1))")
   }
   if (search.format === "atom") {
-    ofResource.push("(u.format = 0 or coalesce(u.format, 2) = 2 and r.kind in (0, 1))")
+    ofFormat.push("(u.format = 0 or coalesce(u.format, 2) = 2 and r.kind in (0, 1))")
   }
-  add(ofResource, search.feedUrl, (url) => {
-    const given = text(url)
-    return `r.key = ${urlKey(given)} and r.url = ${given}`
-  })
-  add(ofResource, search.feedHostname, (host) => `r.host = ${text(host)}`)
-  add(ofResource, search.feedInurl, (part) => within("r.url", part))
-  for (const { rank, range } of search.ranks) {
-    ofResource.push(`coalesce(${ranks[rank]}, 0) ${range.relation} ${put(range.value, "float8")}`)
-  }
-  addHealth(search, ofSubscription, ofResource, (value) => put(value, "float8"))
+  addCallbackHealth(search, ofSubscription, put)
+  const ofResource = [...ofFormat, ...resourceConditions(search, likeness, put)]
   return ofResource.length === 0
     ? `subscriptions u where ${ofSubscription.join(" and ")}`
     : `subscriptions u join resources r on r.id = u.resource_id where ${
@@ -62,34 +68,51 @@ export const searchSql = (
     }`
 }
 
+/** The same for all resources `r`. Conditions on subscriptions are left out. */
+export const resourceSearchSql = (search: Search, likeness: Likeness, parameters: Array<unknown>): string =>
+  `resources r where ${["true", ...resourceConditions(search, likeness, putInto(parameters))].join(" and ")}`
+
+const resourceConditions = (search: Search, likeness: Likeness, put: Put): ReadonlyArray<string> => {
+  const conditions: Array<string> = []
+  addCondition(conditions, search.feedUrl, (url) => {
+    const given = put(legalText(url), "text")
+    return `r.key = ${urlKey(given)} and r.url = ${given}`
+  })
+  addCondition(conditions, search.feedHostname, (host) => `r.host = ${put(legalText(host), "text")}`)
+  addCondition(conditions, search.feedInurl, (part) => contains(put, likeness)("r.url", part))
+  for (const { rank, range } of search.ranks) {
+    conditions.push(`coalesce(${ranks[rank]}, 0) ${range.relation} ${put(range.value, "float8")}`)
+  }
+  addResourceHealth(search, conditions, put)
+  return conditions
+}
+
 /**
- * Adds the conditions on the health of callbacks and resources.
+ * Adds the conditions on the health of callbacks.
  *
  * What is rare has a partial index: resources in error, failing subscriptions, dropped deliveries. A search for these starts there. A walk
  * through the account finds common values soon.
  */
-const addHealth = (
-  { dropped, endpointFailing, feedCode, feedFailing }: Search,
-  ofSubscription: Array<string>,
-  ofResource: Array<string>,
-  put: (value: number) => string
-): void => {
+const addCallbackHealth = ({ dropped, endpointFailing }: Search, conditions: Array<string>, put: Put): void => {
   if (endpointFailing !== undefined) {
-    ofSubscription.push(`u.failing_since is ${endpointFailing ? "not " : ""}null`)
+    conditions.push(`u.failing_since is ${endpointFailing ? "not " : ""}null`)
   }
   if (dropped !== undefined) {
-    if (!isInRange(0, dropped)) ofSubscription.push(`u.id in (${idsWithDropped})`)
-    ofSubscription.push(`${countDropped} ${dropped.relation} ${put(dropped.value)}`)
+    if (!isInRange(0, dropped)) conditions.push(`u.id in (${idsWithDropped})`)
+    conditions.push(`${countDropped} ${dropped.relation} ${put(dropped.value, "float8")}`)
   }
+}
+
+const addResourceHealth = ({ feedCode, feedFailing }: Search, conditions: Array<string>, put: Put): void => {
   if (feedFailing !== undefined) {
-    ofResource.push(feedFailing ? `r.id in (${idsInError})` : `not exists (${idsInError} and t.resource_id = r.id)`)
+    conditions.push(feedFailing ? `r.id in (${idsInError})` : `not exists (${idsInError} and t.resource_id = r.id)`)
   }
   if (feedCode !== undefined) {
     const codeOf = `(select p.http_code from schedule p where p.resource_id = r.id) ${feedCode.relation} ${
-      put(feedCode.value)
+      put(feedCode.value, "float8")
     }`
     // the array comes first: the planner takes a join of all codes for common, and walks through the account
-    ofResource.push(
+    conditions.push(
       isErrorRange(feedCode)
         ? `r.id = any(array(select r.id from (${idsInError}) r(id) where ${codeOf}))`
         : codeOf

@@ -57,11 +57,16 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
             )
           })
         ),
+        outline: Effect.fn("Selector.outline")(function*({ fragment, turn, ...document }) {
+          yield* checkLength(document.bytes)
+          const request = { wants: "outline" as const, document, ...(fragment !== undefined && { fragment }) }
+          const response = yield* ask(request, turn)
+          return response._tag === "Outlined"
+            ? response.outline
+            : yield* Effect.die("The thread did not outline the document.")
+        }),
         select: Effect.fn("Selector.select")(function*({ fragment, turn, ...document }) {
-          const { length } = document.bytes
-          if (length > maxDocumentBytes) {
-            return yield* tooMuch(`the document has ${length} bytes; a selection reads at most ${maxDocumentBytes}`)
-          }
+          yield* checkLength(document.bytes)
           const response = yield* ask({ fragment, document }, turn)
           return response._tag === "Selected"
             ? response.selection
@@ -84,5 +89,10 @@ const makeThread = () =>
     script: new URL(import.meta.resolve("#layers/workers/selector/worker.ts")),
     name: "selector"
   })
+
+const checkLength = ({ length }: Uint8Array): Effect.Effect<void, SelectorError> =>
+  length > maxDocumentBytes
+    ? Effect.fail(tooMuch(`the document has ${length} bytes; a selection reads at most ${maxDocumentBytes}`))
+    : Effect.void
 
 const tooMuch = (message: string) => new SelectorError({ reason: { _tag: "TooMuch", message } })

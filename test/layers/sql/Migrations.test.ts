@@ -64,6 +64,7 @@ const schema = [
   "delivery_log",
   "delivery_recordings",
   "encryption_keys",
+  "document_versions",
   "entries",
   "events",
   "host_pauses",

@@ -131,11 +131,22 @@ const resources = [
     content_type text,                          -- with document: the current representation of a resource that is not a feed
     document bytea,
     sequence bigint not null default 0,         -- of its last notification
-    server_profile text                         -- ServerProfile, JSON; null when empty
+    server_profile text,                        -- ServerProfile, JSON; null when empty
+    fetches bytea not null default ''           -- packed records of the last fetches that changed the state, newest first: see FetchRecord
   ) with (fillfactor = 80)`,
 
   // Searches for failing resources. The flag changes rarely, so that other updates stay in their page.
   `create index resource_state_in_error on resource_state (resource_id) where in_error`,
+
+  // The last versions of a document that is no feed. See DocumentVersion.
+  `create table document_versions (
+    resource_id bigint not null references resources on delete cascade,
+    id bigint generated always as identity,
+    content_type text not null,
+    document bytea not null,
+    created_at timestamptz not null,
+    primary key (resource_id, id)
+  )`,
 
   `create table entries (
     resource_id bigint not null,
@@ -200,6 +211,7 @@ const subscriptions = [
     unique (resource_id, account_id, endpoint, face)
   ) with (fillfactor = 60)`,
   `create index subscriptions_account on subscriptions (account_id, id)`,
+  `create index subscriptions_resources on subscriptions (account_id, resource_id)`,
   `create index subscriptions_failing on subscriptions (account_id, id) where failing_since is not null`,
   `create index subscriptions_labels on subscriptions using gin (labels) where labels <> '{}'`,
   // The order of an OPML export: by the folder, which is the first label.

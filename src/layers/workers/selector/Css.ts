@@ -30,11 +30,15 @@ export const selectCss = (
   path: string,
   syntax: "html" | "xml"
 ): ReadonlyArray<string> => {
-  const root = (syntax === "xml" ? xmlTrees : htmlTrees).get(bytes, contentType ?? "")
+  const root = parseTree(bytes, contentType, syntax)
   return collectMatches(compile(path, syntax)(root), (element) => root.html(element))
 }
 
-const compile = (path: string, syntax: "html" | "xml"): ReturnType<typeof compileCss> => {
+/** The tree of a document, from the cache if it is there. Callers must not change the tree. */
+export const parseTree = (bytes: Uint8Array, contentType: string | undefined, syntax: "html" | "xml"): CheerioAPI =>
+  (syntax === "xml" ? xmlTrees : htmlTrees).get(bytes, contentType ?? "")
+
+export const compile = (path: string, syntax: "html" | "xml"): ReturnType<typeof compileCss> => {
   const mistake = findMistake(path)
   if (mistake !== undefined) {
     throw new SelectionError("Invalid", `${JSON.stringify(path)} is not a CSS path: ${mistake}`)

@@ -28,6 +28,15 @@ export const selectJson = (bytes: Uint8Array, contentType: string | undefined, p
   return { matches: parts.length, json: query.isSingular ? parts.join("") : `[${parts.join(",")}]` }
 }
 
+/** The document as a tree, from the cache if it is there. */
+export const parseJsonTree = (bytes: Uint8Array, contentType: string | undefined): JSONValue =>
+  jsonTrees.get(bytes, contentType ?? "").plain
+
+/** The places of the selected values: names and indexes from the root. */
+export function* locateJson(json: JSONValue, path: string): Generator<ReadonlyArray<string | number>, void> {
+  for (const { location } of compileJsonPath(path).find(json)) yield location
+}
+
 /** Levels of objects and arrays that a JSONPath descends. */
 const maxJsonDepth = 500
 

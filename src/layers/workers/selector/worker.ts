@@ -1,14 +1,16 @@
 /** Script of the thread that selects for `SelectorWorker`. */
 import type { Fragment } from "#domain/poll/Fragment.ts"
-import type { Selection, Syntax } from "#domain/ports/Selector.ts"
+import type { Outline, Selection, Syntax } from "#domain/ports/Selector.ts"
 import { checkCss, selectCss } from "./Css.ts"
 import { checkJsonPath, selectJson } from "./JsonPath.ts"
 import { messageOf, SelectionError } from "./CollectMatches.ts"
+import { outline } from "./Outline.ts"
 import { serveRequests } from "#layers/workers/WorkerThread.ts"
 
-/** Selects in a document; without a document, checks the path only. */
+/** Selects in a document, or lists its places; without a document, checks the path only. */
 export interface SelectRequest {
-  readonly fragment: Fragment
+  readonly fragment?: Fragment
+  readonly wants?: "outline"
   readonly document?: {
     readonly syntax: Syntax
     readonly bytes: Uint8Array
@@ -18,10 +20,16 @@ export interface SelectRequest {
 
 export type SelectResponse =
   | { readonly _tag: "Selected"; readonly selection: Selection }
+  | { readonly _tag: "Outlined"; readonly outline: Outline }
   | { readonly _tag: "Checked" }
   | { readonly _tag: "Failed"; readonly reason: SelectionError["reason"]; readonly message: string }
 
-const respond = ({ document, fragment: { language, path } }: SelectRequest): SelectResponse => {
+const respond = ({ document, fragment, wants }: SelectRequest): SelectResponse => {
+  if (document !== undefined && wants === "outline") {
+    return { _tag: "Outlined", outline: outline(document, fragment) }
+  }
+  if (fragment === undefined) return { _tag: "Checked" }
+  const { language, path } = fragment
   if (document === undefined) {
     if (language === "css") checkCss(path)
     else checkJsonPath(path)
