@@ -5,20 +5,20 @@
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { measureProcess } from "./ProcessUsage.ts"
-import { authorization, port, startWith, stopOrigin } from "./Service.ts"
+import { authorization, outside, start, stopOrigin } from "./Service.ts"
 
 const pages = 100
 const spanMs = 10_000
 const rounds = 3
 
-const host = "'127.0.0.' || 1 + i % 64"
-const service = await startWith(1, {
-  count: 20,
-  host,
-  url: `'http://' || ${host} || ':${port}/new/' || i`,
-  due: "random() * interval '1 second'",
-  velocity: 86_400
-})
+const service = await start(1)
+for (let i = 0; i < 20; i++) {
+  await service.call({
+    "hub.mode": "subscribe",
+    "hub.topic": `${outside}/new/${i}`,
+    "hub.callback": `${service.url}/dev/null`
+  })
+}
 
 let received = 0
 
