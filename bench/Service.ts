@@ -39,7 +39,7 @@ export const stats = async () =>
   await (await fetch(`${outside}/ctl/stats`)).json() as { polls: number; posts: number; last: number; now: number }
 
 /** Both programs run with the same memory flags of V8. */
-const asTheService = ["--min-semi-space-size=16", "--max-semi-space-size=32", "--no-allocation-site-pretenuring"]
+const asTheService = ["--max-semi-space-size=32", "--no-allocation-site-pretenuring"]
 
 export const bare = async (path: string, count: number, ...more: ReadonlyArray<string>) =>
   JSON.parse(

@@ -1,6 +1,7 @@
 import { Context, Duration, Effect, Fiber, Layer, Logger, References } from "effect"
 import { Command } from "effect/cli"
 import { Settings } from "#domain/ports/Settings.ts"
+import { collectAfterStart } from "#layers/GarbageCollection.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
@@ -59,7 +60,7 @@ export const serve = Command.make(
     const { layer } = yield* Effect.promise(() => import("#main/main.ts"))
     const database = yield* Fiber.join(starting)
     isDatabaseAlive = Context.get(database, DatabaseLiveness).check
-    return yield* Effect.provideContext(Layer.launch(layer), database)
+    return yield* Effect.provideContext(Layer.launch(Layer.merge(layer, collectAfterStart)), database)
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Run the service until SIGTERM, SIGINT or SIGHUP"),

@@ -3,9 +3,10 @@ import type { RawEntry } from "#domain/feed/EntryId.ts"
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import type { WorkerTurn } from "#domain/poll/WorkerTurn.ts"
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
+import { collectGarbage } from "#layers/GarbageCollection.ts"
 import { joinParts, type ResultPart } from "#layers/workers/feed-reader/ResultParts.ts"
 import type { ReadRequest } from "#layers/workers/feed-reader/worker.ts"
-import { collectGarbage, WorkerThread } from "./WorkerThread.ts"
+import { WorkerThread } from "./WorkerThread.ts"
 import { WorkerTurns } from "./WorkerTurns.ts"
 
 export interface FeedReaderOptions {
@@ -13,8 +14,6 @@ export interface FeedReaderOptions {
   readonly threadFromBytes: number
   /** Time for one part of one document in the thread. */
   readonly deadline: Duration.Input
-  /** Delay of the thread's start. By default the thread starts with the first large document. */
-  readonly startAfter?: Duration.Input
 }
 
 /**
@@ -31,17 +30,12 @@ const collectFromBytes = 8 * 1024 * 1024
  * Posting a small document costs more than reading it. The thread ends when a document misses the deadline or needs too much memory. The
  * next large document then starts a new thread.
  */
-export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderOptions): Layer.Layer<FeedReader> =>
+export const layerWith = ({ deadline, threadFromBytes }: FeedReaderOptions): Layer.Layer<FeedReader> =>
   Layer.effect(
     FeedReader,
     Effect.gen(function*() {
       const forAccounts = yield* makeLane
       const forStrangers = yield* makeLane
-      if (startAfter !== undefined) {
-        const { thread, turns } = forAccounts
-        const start = turns.run("start", Effect.ignore(thread.start))
-        yield* start.pipe(Effect.delay(startAfter), Effect.forkScoped)
-      }
       const readInThread = (bytes: Uint8Array, options: ReadOptions, { isForStrangers, key }: WorkerTurn) => {
         const { thread, turns } = isForStrangers ? forStrangers : forAccounts
         const read = Effect.mapError(
@@ -62,11 +56,7 @@ export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderO
     })
   )
 
-/**
- * Starts the thread 10 s after the service. Starting it takes longer than reading most large documents. During its own start the service
- * and the database already use a core each.
- */
-export const layer = layerWith({ threadFromBytes: 500_000, deadline: "10 seconds", startAfter: "10 seconds" })
+export const layer = layerWith({ threadFromBytes: 500_000, deadline: "10 seconds" })
 
 /** Fetches the parts one after the other, so that the event loop turns between them. */
 const readAllParts = Effect.fnUntraced(function*(

@@ -1,7 +1,6 @@
 import { type Duration, Effect } from "effect"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
-import { parentPort, Worker } from "node:worker_threads"
+import { parentPort, type Worker } from "node:worker_threads"
+import { startWorker } from "#layers/WorkerMemory.ts"
 
 export interface WorkerThreadOptions {
   readonly script: URL
@@ -19,17 +18,6 @@ export const serveRequests = <Request, Response>(respond: (request: Request) => 
   parentPort?.on("message", (request: Request) => parentPort?.postMessage(respond(request)))
   parentPort?.postMessage(readyMessage)
 }
-
-/** A full garbage collection of the calling thread, which returns the memory of the last documents to the system. */
-export const collectGarbage = (): void => {
-  if (collect === undefined) {
-    setFlagsFromString("--expose-gc")
-    collect = runInNewContext("gc")
-  }
-  collect?.()
-}
-
-let collect: (() => void) | undefined
 
 /**
  * A thread for work of unpredictable length on foreign bytes. Its script calls `serveRequests`.
@@ -124,9 +112,7 @@ export class WorkerThread<Request, Response> {
     if (this.#worker !== undefined) return this.#worker
     this.#isReady = false
     const { name, script } = this.#options
-    // The flag of the main thread would replace the limit of the young generation.
-    setFlagsFromString("--max-semi-space-size=0")
-    const worker = new Worker(script, { name, execArgv: [], resourceLimits })
+    const worker = startWorker(script, name, resourceLimits)
     const onLoss = () => {
       if (this.#worker === worker) this.#worker = undefined
     }

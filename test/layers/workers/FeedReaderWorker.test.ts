@@ -39,13 +39,6 @@ describe("FeedReader", () => {
       assert.deepStrictEqual(yield* read(bytes, {}, turn), whole)
     }).pipe(Effect.provide(inThread)))
 
-  it.effect("starts the thread in advance, and ends it with its layer", () =>
-    Effect.gen(function*() {
-      const { read } = yield* FeedReader
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* read(feed(100), {}, turn))._tag, "Feed")
-    }).pipe(Effect.provide(Reader.layerWith({ threadFromBytes: 1000, deadline: "1 minute", startAfter: "1 second" }))))
-
   it.effect("gives each caller the result for its own document", () =>
     Effect.gen(function*() {
       const { read } = yield* FeedReader

@@ -1,4 +1,5 @@
-import { Worker } from "node:worker_threads"
+import type { Worker } from "node:worker_threads"
+import { startWorker } from "#layers/WorkerMemory.ts"
 import type { Start } from "./Messages.ts"
 
 /** A running thread without a cluster. */
@@ -11,7 +12,7 @@ let launched: Worker | undefined
  */
 export const launchAhead = (): void => {
   try {
-    launched = startWorker()
+    launched = launchWorker()
   } catch {
     return // the system has no thread left: `launch` tries again and throws
   }
@@ -22,12 +23,15 @@ export const launchAhead = (): void => {
 
 /** Starts a database in a thread. Throws when the system has no thread left. */
 export const launch = (start: Start): Worker => {
-  const worker = launched ?? startWorker()
+  const worker = launched ?? launchWorker()
   launched = undefined
   worker.ref()
   worker.postMessage(start)
   return worker
 }
 
-const startWorker = (): Worker =>
-  new Worker(new URL(import.meta.resolve("#layers/postgres/embedded/worker.ts")), { name: "database", execArgv: [] })
+/** Statements and answers are short-lived and small. By default the thread would get the young generation of the whole process. */
+const resourceLimits = { maxYoungGenerationSizeMb: 12 }
+
+const launchWorker = (): Worker =>
+  startWorker(new URL(import.meta.resolve("#layers/postgres/embedded/worker.ts")), "database", resourceLimits)

@@ -1,6 +1,7 @@
 /** Script of the thread that reads large documents for `FeedReader`. */
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
-import { collectGarbage, serveRequests } from "#layers/workers/WorkerThread.ts"
+import { collectGarbage } from "#layers/GarbageCollection.ts"
+import { serveRequests } from "#layers/workers/WorkerThread.ts"
 import { type ResultPart, splitResult } from "./ResultParts.ts"
 
 /** Reads a document, or asks for the next part of the result. */
