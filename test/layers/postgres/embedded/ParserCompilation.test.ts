@@ -35,7 +35,9 @@ it("leaves the parser to V8's fast compiler, and optimizes the rest", async () =
     parseStatements
   ], { env: { ...process.env, CLUSTER: cluster }, maxBuffer: 64 * 1024 * 1024 })
   rmSync(join(cluster, ".."), { recursive: true })
-  const compilerBytes = [...stdout.matchAll(/using TurboFan, took \d+ ms and (\d+) /g)].map(([, bytes]) => Number(bytes))
+  const compilerBytes = [...stdout.matchAll(/using TurboFan, took \d+ ms and (\d+) /g)].map(([, bytes]) =>
+    Number(bytes)
+  )
   assert.isAbove(compilerBytes.length, 10)
   assert.isBelow(Math.max(...compilerBytes), maxCompilerBytes)
 }, 120_000)
