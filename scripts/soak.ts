@@ -2,6 +2,7 @@
 //   npm run soak -- --minutes 60 --feeds 500 --kills 5
 // Each feed has two subscriptions, one in Atom and one in JSON. Prints a line a minute, then the audit. Exits with 1 when an entry is lost,
 // told twice or invented, when a sequence has a gap, or when a confirmed notification comes again without a kill.
+// --backups 3 makes backups meanwhile and restores them beside the service: each must hold all that was acknowledged before it began.
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -14,18 +15,21 @@ import { audit, isFlawless } from "./soak/Audit.ts"
 import { Feed } from "./soak/Feed.ts"
 import { openOrigin } from "./soak/Origin.ts"
 import { openReceivers } from "./soak/Receivers.ts"
+import { tryBackup } from "./soak/RestoredBackup.ts"
 
-const usage = "usage: npm run soak -- [--minutes 60] [--feeds 500] [--kills 5] [--faults 0.3] [--seed 1]"
+const usage = "usage: npm run soak -- [--minutes 60] [--feeds 500] [--kills 5] [--faults 0.3] [--backups 0] [--seed 1]"
 const options = parseOptions(usage, {
   minutes: { type: "string", default: "60" },
   feeds: { type: "string", default: "500" },
   kills: { type: "string", default: "5" },
   faults: { type: "string", default: "0.3" },
+  backups: { type: "string", default: "0" },
   seed: { type: "string", default: "1" }
 })
 const durationMs = Number(options.minutes) * 60_000
 const faultShare = Number(options.faults)
 const killCount = Number(options.kills)
+const backupCount = Number(options.backups)
 
 /** Mean time between two entries of one feed, in ms. */
 const publicationMs = 60_000
@@ -119,6 +123,28 @@ const kills: Array<number> = []
 let nextReport = began + 60_000
 console.log(`${feeds.length} feeds, ${feeds.length * subscriptions.length} subscriptions; ${logFile}`)
 
+let backups = 0
+let isBackupWhole = true
+
+/** Runs beside the publications; a kill meanwhile breaks the backup off, and it is made once more. */
+const makeBackup = async () => {
+  const killed = kills.length
+  try {
+    const { missing, ...counts } = await tryBackup(directory, receivers.accepted, feeds.length * subscriptions.length)
+    console.log(
+      `backup ${++backups}`,
+      JSON.stringify({ ...counts, missing: missing.length }),
+      missing.slice(0, 5).join(", ")
+    )
+    isBackupWhole &&= missing.length === 0
+  } catch (error) {
+    if (kills.length === killed) throw error
+    console.log(`a kill broke off backup ${backups + 1}`)
+  }
+}
+
+let backup: Promise<void> | undefined
+
 const check = () => audit(feeds, subscriptions.length, receivers.accepted, kills, firstEntries)
 
 while (Date.now() < began + durationMs) {
@@ -134,6 +160,9 @@ while (Date.now() < began + durationMs) {
     service = await start()
     kills.push(Date.now())
   }
+  if (backup === undefined && Date.now() > began + durationMs * (backups + 1) / (backupCount + 1)) {
+    backup = makeBackup().finally(() => void (backup = undefined))
+  }
   if (Date.now() > nextReport) {
     nextReport += 60_000
     const { examples, ...counts } = check()
@@ -144,6 +173,7 @@ while (Date.now() < began + durationMs) {
     )
   }
 }
+await backup
 origin.setFaulty(false)
 receivers.setFaulty(false)
 const drainUntil = Date.now() + drainMs
@@ -158,5 +188,6 @@ service.kill("SIGTERM")
 await once(service, "exit")
 origin.close()
 receivers.close()
-if (isFlawless(result)) rmSync(directory, { recursive: true })
-process.exitCode = isFlawless(result) ? 0 : 1
+const isGood = isFlawless(result) && isBackupWhole && backups === backupCount
+if (isGood) rmSync(directory, { recursive: true })
+process.exitCode = isGood ? 0 : 1

@@ -123,4 +123,6 @@ export class Administration extends Context.Service<Administration, {
   ) => AdministrationEffect<typeof DeliveryPageView.Type>
   /** Publishers' hubs with Windhover's subscriptions, the largest number first. */
   readonly hubs: (limit: number) => AdministrationEffect<ReadonlyArray<typeof HubView.Type>>
+  /** Begins an ordinary stop of the service, as SIGTERM does. */
+  readonly stop: AdministrationEffect<void>
 }>()("windhover/cli/Administration") {}

@@ -56,6 +56,7 @@ export const layer = Layer.effect(
         }))
       }),
       deliveries: (login, filter, limit) => listDeliveries(accounts, deliveryLog, login, filter, limit),
+      stop,
       hubs: Effect.fn("Administration.hubs")(function*(limit) {
         const reports = yield* hubSubscriptions.hubs(limit).pipe(failOnStoreError)
         return reports.map((report) => {
@@ -65,6 +66,15 @@ export const layer = Layer.effect(
       })
     })
   })
+)
+
+/** Time in which the answer reaches the command, before the socket closes. */
+const answerTime = "100 millis"
+
+const stop = Effect.sync(() => void process.kill(process.pid, "SIGTERM")).pipe(
+  Effect.delay(answerTime),
+  Effect.forkDetach,
+  Effect.asVoid
 )
 
 const fail = (message: string) => new AdministrationError({ message })

@@ -60,7 +60,8 @@ class AdministrationRpcs extends RpcGroup.make(
     { login: Schema.optionalKey(Schema.String), filter: DeliveryFilter, limit: Schema.Int },
     DeliveryPageView
   ),
-  makeRpc("ListHubs", { limit: Schema.Int }, Schema.Array(HubView))
+  makeRpc("ListHubs", { limit: Schema.Int }, Schema.Array(HubView)),
+  makeRpc("Stop", {}, Schema.Void)
 ) {}
 
 const socketName = "windhover.sock"
@@ -80,7 +81,8 @@ const handlers = AdministrationRpcs.toLayer(Effect.gen(function*() {
     RevokeToken: ({ id, login }) => administration.revokeToken(login, id),
     ListPings: ({ limit, login }) => administration.pings(login, limit),
     ListDeliveries: ({ filter, limit, login }) => administration.deliveries(login, filter, limit),
-    ListHubs: ({ limit }) => administration.hubs(limit)
+    ListHubs: ({ limit }) => administration.hubs(limit),
+    Stop: () => administration.stop
   })
 }))
 
@@ -127,7 +129,8 @@ const makeClient = Effect.gen(function*() {
     pings: (login, limit) => client.ListPings({ limit, ...(login !== undefined && { login }) }).pipe(mapClientError),
     deliveries: (login, filter, limit) =>
       client.ListDeliveries({ filter, limit, ...(login !== undefined && { login }) }).pipe(mapClientError),
-    hubs: (limit) => client.ListHubs({ limit }).pipe(mapClientError)
+    hubs: (limit) => client.ListHubs({ limit }).pipe(mapClientError),
+    stop: client.Stop({}).pipe(mapClientError)
   })
 })
 

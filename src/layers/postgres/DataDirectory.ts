@@ -52,7 +52,9 @@ const checkVersion = Effect.fnUntraced(function*(cluster: string) {
   if (version === majorVersion) return
   return yield* databaseError(
     "Damaged",
-    `${cluster} was made by PostgreSQL ${version}; this Windhover embeds ${majorVersion}. Start the version of Windhover that made it.`
+    `${cluster} was made by PostgreSQL ${version}; this Windhover embeds ${majorVersion}, and changes nothing there. `
+      + "Run 'windhover backup FILE' with the version of Windhover that made it, move this directory away, "
+      + "and run 'windhover restore FILE' with this version."
   )
 })
 

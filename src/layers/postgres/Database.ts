@@ -1,5 +1,5 @@
 import type { PgClient } from "@effect/sql-pg"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Settings } from "#domain/ports/Settings.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
@@ -29,9 +29,15 @@ export const layerUnmigrated: Layer.Layer<Client, DatabaseError, Settings> = Lay
   Effect.as(Layer.build(requireDatabase), layerOpened)
 )
 
+/** A service that is started while `windhover move` completes its database waits, a minute at most. */
+const migrateWhenLoaded = Effect.retry(migrate, {
+  while: ({ reason }) => reason._tag === "Loading",
+  schedule: Schedule.spaced("200 millis").pipe(Schedule.upTo({ duration: "1 minute" }))
+})
+
 const layerMigrated = Layer.effectDiscard(
   Effect.flatMap(
-    migrate,
+    migrateWhenLoaded,
     (done) => done.length === 0 ? Effect.void : Effect.logInfo(`The database was brought to ${done.at(-1)}.`)
   )
 )

@@ -13,6 +13,8 @@ import { reasonOf } from "#domain/ports/Reason.ts"
  * * `Refused` – the server rejects the user, or has no such database
  * * `TooOld` – the version of the server
  * * `Newer` – a newer Windhover has changed the schema
+ * * `Moved` – the rows were moved to another database
+ * * `Loading` – the rows of another database are being moved into this one
  * * `NoTrigrams` – the extension pg_trgm is missing
  * * `Key` – the encryption keys do not fit the secrets in the database
  * * `Migration` – a migration failed and was rolled back
@@ -28,6 +30,8 @@ export class DatabaseError extends Schema.TaggedError<DatabaseError>()("Database
     "Refused",
     "TooOld",
     "Newer",
+    "Moved",
+    "Loading",
     "NoTrigrams",
     "Key",
     "Migration"

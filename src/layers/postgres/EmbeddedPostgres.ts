@@ -8,6 +8,7 @@ import { maintain } from "#layers/postgres/embedded/Maintenance.ts"
 import { startThread } from "#layers/postgres/embedded/Thread.ts"
 import { GenericPlanClient, genericPlans } from "#layers/sql/GenericPlans.ts"
 import { type DatabaseError, databaseError } from "./DatabaseError.ts"
+import * as DatabaseSocket from "./DatabaseSocket.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 import { maxMessageSize, patchPgClient } from "./PgClientPatches.ts"
 
@@ -22,34 +23,48 @@ import { maxMessageSize, patchPgClient } from "./PgClientPatches.ts"
  */
 export const layer = (
   options: { readonly directory: string }
-): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
-  Layer.effectDiscard(maintain()).pipe(
-    Layer.provideMerge(Layer.effectContext(makeClients(options.directory))),
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> => {
+  const guests: DatabaseSocket.Guests = new Set()
+  return Layer.effectDiscard(maintain({ isCopied: () => guests.size > 0 })).pipe(
+    Layer.provideMerge(Layer.effectContext(makeClients(options.directory, guests))),
     Layer.provide(Reactivity.layer)
   )
+}
 
-const makeClients = Effect.fnUntraced(function*(directory: string) {
-  const cluster = yield* DataDirectory.open(directory)
-  const connect = yield* superviseThread(cluster)
-  const makeClient = (maxConnections: number, startupParameters: Readonly<Record<string, string>>) =>
-    PgClient.make({
-      stream: connect,
-      username: "postgres",
-      database: "postgres",
-      maxConnections,
-      startupParameters,
-      connectTimeout: "1 minute", // a new connection waits behind open transactions
-      maxMessageSize
-    }).pipe(
-      Effect.orDie, // the client connects at the first statement, so that this cannot fail
-      Effect.map((client) => patchPgClient(client, "pglite"))
+/** The cluster of a data directory that this process has locked, or a copy of one, for a backup or a restore. No maintenance runs. */
+export const layerCluster = (
+  options: { readonly cluster: string; readonly maxMessageSize: number }
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
+  PgClient.layerFrom(
+    Effect.flatMap(
+      superviseThread(options.cluster),
+      (stream) => makeClient({ stream, maxConnections: 1, maxMessageSize: options.maxMessageSize })
     )
-  const client = yield* makeClient(8, {})
+  )
+
+const makeClients = Effect.fnUntraced(function*(directory: string, guests: DatabaseSocket.Guests) {
+  const stream = yield* superviseThread(yield* DataDirectory.open(directory))
+  yield* DatabaseSocket.serve(directory, stream, guests)
+  const client = yield* makeClient({ stream, maxConnections: 8, maxMessageSize })
   return Context.make(PgClient.PgClient, client).pipe(
     Context.add(SqlClient.SqlClient, client),
-    Context.add(GenericPlanClient, yield* makeClient(4, genericPlans))
+    Context.add(
+      GenericPlanClient,
+      yield* makeClient({ stream, maxConnections: 4, maxMessageSize, startupParameters: genericPlans })
+    )
   )
 })
+
+const makeClient = (config: PgClient.PgPoolConfig) =>
+  PgClient.make({
+    ...config,
+    username: "postgres",
+    database: "postgres",
+    connectTimeout: "1 minute" // a new connection waits behind open transactions
+  }).pipe(
+    Effect.orDie, // the client connects at the first statement, so that this cannot fail
+    Effect.map((client) => patchPgClient(client, "pglite"))
+  )
 
 /** Keeps a thread running until the scope closes. Returns a function that opens a connection to the current thread. */
 const superviseThread = Effect.fnUntraced(function*(cluster: string) {

@@ -31,9 +31,24 @@ export const layer = (
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
   Layer.mergeAll(layerClient(options), layerGenericPlans(options.url), layerLiveness(options.url))
 
-const layerClient = ({ startTimeout = "1 minute", url }: PostgresOptions) =>
+/** The same server for a command that reads or writes whole tables: without time limits, and under a name of its own. */
+export const layerCommand = (
+  options: PostgresOptions & { readonly maxMessageSize: number }
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
+  layerClient(
+    options,
+    makeClient({
+      url: options.url,
+      maxConnections: 3,
+      applicationName: "windhover-command",
+      startupParameters: { statement_timeout: "0", idle_in_transaction_session_timeout: "0" },
+      maxMessageSize: options.maxMessageSize
+    })
+  )
+
+const layerClient = ({ startTimeout = "1 minute", url }: PostgresOptions, make = connect(url, { maxConnections: 5 })) =>
   PgClient.layerFrom(Effect.gen(function*() {
-    const client = yield* connect(url, { maxConnections: 5 })
+    const client = yield* make
     let failures = 0
     yield* checkVersion(client).pipe(
       Effect.tapError((error) =>
@@ -54,6 +69,9 @@ const layerGenericPlans = (url: Redacted.Redacted) =>
     Layer.provide(Reactivity.layer)
   )
 
+/** Name of the service's connections on the server. */
+export const applicationName = "windhover"
+
 /** Uses a connection of its own. It is open while a statement takes long, and for a minute after. */
 const layerLiveness = (url: Redacted.Redacted) =>
   Layer.effect(DatabaseLiveness, Effect.flatMap(connect(url, { maxConnections: 1 }), DatabaseHeartbeat.make)).pipe(
@@ -64,18 +82,23 @@ const connect = (
   url: Redacted.Redacted,
   { maxConnections, startupParameters = {} }: Pick<PgClient.PgPoolConfig, "maxConnections" | "startupParameters">
 ) =>
-  PgClient.make({
+  makeClient({
     url,
     maxConnections,
-    applicationName: "windhover",
+    applicationName,
     startupParameters: {
       // No statement takes long by design. A stuck one would hold its locks without these limits.
       statement_timeout: "30s",
       idle_in_transaction_session_timeout: "60s",
       ...startupParameters
     },
-    keepAlive: "30 seconds", // reveals a vanished server on an idle connection
     maxMessageSize
+  })
+
+const makeClient = (config: Omit<PgClient.PgPoolConfig, "keepAlive">) =>
+  PgClient.make({
+    ...config,
+    keepAlive: "30 seconds" // reveals a vanished server on an idle connection
   }).pipe(
     Effect.orDie, // the client connects at the first statement, so that this cannot fail
     Effect.map((client) => patchPgClient(client, "pg"))

@@ -75,14 +75,28 @@ const loadersOf = (all: ReadonlyArray<Migration>) =>
     )
   ]))
 
+/**
+ * Table of one row in a database that no service may use: `note` is the sentence that refuses a start, and `is_moved` tells the old database
+ * of a move from the new one that is being filled.
+ */
+export const moveTable = "windhover_move"
+
 /** The newest migration of the database; undefined in an empty database. */
 const findNewest = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const [exists] = yield* sql<{ found: boolean }>`select to_regclass(${table}) is not null as found`
+  const [exists] = yield* sql<{ found: boolean; marked: boolean }>`
+    select to_regclass(${table}) is not null as found, to_regclass(${moveTable}) is not null as marked`
+  if (exists?.marked === true) yield* refuseMarked
   if (exists?.found !== true) return undefined
   const [newest] = yield* sql<{ id: number; name: string }>`
     select migration_id as id, name from ${sql(table)} order by migration_id desc limit 1`
   return newest
+})
+
+const refuseMarked = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const [mark] = yield* sql<{ is_moved: boolean; note: string }>`select is_moved, note from ${sql(moveTable)}`
+  if (mark !== undefined) return yield* databaseError(mark.is_moved ? "Moved" : "Loading", mark.note)
 })
 
 /** A newer program may have changed the meaning of a column, so that this program must not write. */

@@ -6,9 +6,15 @@ export interface MaintenanceOptions {
   readonly checkpointBytes: number
   /** Age in transactions at which a table is frozen. PostgreSQL stops near 2,000 million. */
   readonly freezeAge: number
+  /** True while a command copies the files of the cluster. Checkpoints wait, up to 16 times their usual distance. */
+  readonly isCopied: () => boolean
 }
 
-const defaults: MaintenanceOptions = { checkpointBytes: 64 * 1024 * 1024, freezeAge: 100_000_000 }
+const defaults: MaintenanceOptions = {
+  checkpointBytes: 64 * 1024 * 1024,
+  freezeAge: 100_000_000,
+  isCopied: () => false
+}
 
 /**
  * Runs checkpoints, vacuums and freezes old transaction ids, syncs commits that did not wait for the disk, and discards plans, until the scope
@@ -16,7 +22,8 @@ const defaults: MaintenanceOptions = { checkpointBytes: 64 * 1024 * 1024, freeze
  *
  * All statements wait meanwhile. So it vacuums at most one table per minute, the one with most dead rows.
  */
-export const maintain = Effect.fnUntraced(function*({ checkpointBytes, freezeAge }: MaintenanceOptions = defaults) {
+export const maintain = Effect.fnUntraced(function*(options: Partial<MaintenanceOptions> = {}) {
+  const { checkpointBytes, freezeAge, isCopied } = { ...defaults, ...options }
   const sql = yield* SqlClient.SqlClient
   let checkpointed = 0
 
@@ -25,7 +32,7 @@ export const maintain = Effect.fnUntraced(function*({ checkpointBytes, freezeAge
       select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as written,
         pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn() as unsynced`
     if (log?.unsynced === true) yield* sql`select pg_logical_emit_message(false, 'windhover', '', true)::text`
-    if (log === undefined || log.written - checkpointed < checkpointBytes) return
+    if (log === undefined || log.written - checkpointed < checkpointBytes * (isCopied() ? 16 : 1)) return
     yield* sql`checkpoint`
     checkpointed = log.written
   })
