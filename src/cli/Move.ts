@@ -54,7 +54,10 @@ export const move = Command.make(
       return yield* printError("The database of the settings carries no marks of a move any more.")
     }
     if (Option.isSome(to) && isUrl(to.value) && !URL.canParse(to.value)) {
-      return yield* backupError("Unusable", "--to is no valid URL. Use one such as postgres://user:password@host/database.")
+      return yield* backupError(
+        "Unusable",
+        "--to is no valid URL. Use one such as postgres://user:password@host/database."
+      )
     }
     const places = findPlaces(settings, Option.getOrUndefined(to))
     if (places === undefined) {

@@ -84,7 +84,9 @@ describe.skipIf(!hasServer)("Move", () => {
           const began = last.n
           const service = yield* runService(from, last)
           let atStop = 0
-          const moved = yield* Effect.scoped(Move.move(from, to, operator(service.stop, () => void (atStop = last.n), embedded.dataDir)))
+          const moved = yield* Effect.scoped(
+            Move.move(from, to, operator(service.stop, () => void (atStop = last.n), embedded.dataDir))
+          )
           assert.isAbove(atStop, began + 1, "the service works while its rows are copied")
           assert.isAbove(moved.lastChanges, 0)
           const old = yield* look(from)
