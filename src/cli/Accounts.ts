@@ -40,12 +40,13 @@ const listAccounts = Command.make(
   Effect.fnUntraced(function*() {
     const accounts = yield* (yield* Administration).accounts
     yield* print(renderTable([
-      ["LOGIN", "CREDITS", "SINCE", "ADMIN"],
-      ...accounts.map(({ admin, createdAt, credits, login }) => [
+      ["LOGIN", "CREDITS", "SINCE", "ADMIN", "DISABLED"],
+      ...accounts.map(({ admin, createdAt, credits, disabled, login }) => [
         login,
         String(credits),
         renderDate(createdAt),
-        admin === true ? "yes" : ""
+        admin === true ? "yes" : "",
+        disabled === true ? "yes" : ""
       ])
     ]))
   })
@@ -79,13 +80,18 @@ const setAccount = Command.make(
     admin: Flag.Boolean("admin").pipe(
       Flag.withDescription("Make it an operator's account (--no-admin: end that)"),
       Flag.optional
+    ),
+    disabled: Flag.Boolean("disabled").pipe(
+      Flag.withDescription("Refuse its credentials; its subscriptions go on (--no-disabled: accept them again)"),
+      Flag.optional
     )
   },
-  Effect.fnUntraced(function*({ admin, jid, legacyItemNamespace, login }) {
+  Effect.fnUntraced(function*({ admin, disabled, jid, legacyItemNamespace, login }) {
     yield* (yield* Administration).changeAccount(login, {
       ...(Option.isNone(jid) ? {} : { jid: jid.value === "" ? null : jid.value }),
       ...(Option.isNone(legacyItemNamespace) ? {} : { legacyItemNamespace: legacyItemNamespace.value }),
-      ...(Option.isNone(admin) ? {} : { admin: admin.value })
+      ...(Option.isNone(admin) ? {} : { admin: admin.value }),
+      ...(Option.isNone(disabled) ? {} : { disabled: disabled.value })
     })
     yield* print(`The account ${login} was changed.`)
     if (Option.isSome(jid) && jid.value !== "" && !jid.value.includes("@")) {
@@ -96,9 +102,33 @@ const setAccount = Command.make(
   })
 ).pipe(Command.withDescription("Change the settings of an account"), Command.provide(AdministrationAccess.layer))
 
+const addCredits = Command.make(
+  "credits",
+  {
+    login,
+    credits: Argument.Int("credits").pipe(Argument.withDescription("Credits to add; a negative number takes them back"))
+  },
+  Effect.fnUntraced(function*({ credits, login }) {
+    const balance = yield* (yield* Administration).addCredits(login, credits)
+    yield* print(`The account ${login} has ${balance} credits.`)
+  })
+).pipe(Command.withDescription("Add credits to an account"), Command.provide(AdministrationAccess.layer))
+
+const deleteAccount = Command.make(
+  "delete",
+  { login },
+  Effect.fnUntraced(function*({ login }) {
+    yield* (yield* Administration).deleteAccount(login)
+    yield* print(`The account ${login} was deleted, with its tokens and events.`)
+  })
+).pipe(
+  Command.withDescription("Delete an account without subscriptions, with its tokens and events"),
+  Command.provide(AdministrationAccess.layer)
+)
+
 export const account = Command.make("account").pipe(
-  Command.withDescription("Manage accounts: create, list, password, set"),
-  Command.withSubcommands([createAccount, listAccounts, setPassword, setAccount])
+  Command.withDescription("Manage accounts: create, list, password, set, credits, delete"),
+  Command.withSubcommands([createAccount, listAccounts, setPassword, setAccount, addCredits, deleteAccount])
 )
 
 const createToken = Command.make(

@@ -13,7 +13,8 @@ export const AccountView = Schema.Struct({
   login: Schema.String,
   credits: Schema.Finite,
   createdAt: Schema.Finite,
-  admin: Schema.optionalKey(Schema.Boolean)
+  admin: Schema.optionalKey(Schema.Boolean),
+  disabled: Schema.optionalKey(Schema.Boolean)
 })
 
 export const TokenView = Schema.Struct({
@@ -103,6 +104,10 @@ export class Administration extends Context.Service<Administration, {
   readonly setPassword: (login: string, password: string) => AdministrationEffect<void>
   /** Rejects an invalid JID, and stores its normalized form. */
   readonly changeAccount: (login: string, changes: AccountChanges) => AdministrationEffect<void>
+  /** Adds credits, or takes them back. Returns the balance. */
+  readonly addCredits: (login: string, credits: number) => AdministrationEffect<number>
+  /** Deletes an account without subscriptions. */
+  readonly deleteAccount: (login: string) => AdministrationEffect<void>
   readonly createToken: (
     login: string,
     name: string,

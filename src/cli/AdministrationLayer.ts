@@ -41,6 +41,11 @@ export const layer = Layer.effect(
       accounts: accounts.list.pipe(failOnStoreError, Effect.withSpan("Administration.accounts")),
       setPassword: (login, password) => setPassword(accounts, login, password),
       changeAccount: (login, changes) => changeAccount(accounts, xmppDomain, login, changes),
+      addCredits: Effect.fn("Administration.addCredits")(function*(login, credits) {
+        const balance = yield* accounts.addCredits(login, credits).pipe(failOnStoreError)
+        return Option.isNone(balance) ? yield* unknownAccount(login) : balance.value
+      }),
+      deleteAccount: (login) => deleteAccount(accounts, login),
       createToken: (login, name, granted) => createToken(accounts, login, name, granted),
       tokens: Effect.fn("Administration.tokens")(function*(login) {
         return yield* accounts.listTokens((yield* findAccount(accounts, login)).id).pipe(failOnStoreError)
@@ -84,10 +89,23 @@ const failOnStoreError = <A>(effect: Effect.Effect<A, StoreError | Administratio
 
 const findAccount = Effect.fnUntraced(function*(accounts: Accounts, login: string) {
   const found = yield* accounts.find(login).pipe(failOnStoreError)
-  if (Option.isNone(found)) {
-    return yield* fail(`There is no account ${JSON.stringify(login)}. 'windhover account list' shows all accounts.`)
+  return Option.isNone(found) ? yield* unknownAccount(login) : found.value
+})
+
+const unknownAccount = (login: string) =>
+  fail(`There is no account ${JSON.stringify(login)}. 'windhover account list' shows all accounts.`)
+
+const deleteAccount = Effect.fn("Administration.deleteAccount")(function*(accounts: Accounts, login: string) {
+  const result = yield* accounts.remove(login).pipe(failOnStoreError)
+  if (result === "unknown") return yield* unknownAccount(login)
+  if (result === "subscribed") {
+    return yield* fail(
+      `The account ${
+        JSON.stringify(login)
+      } has subscriptions. An operator ends and deletes all of it at /dashboard/accounts, ` +
+        `or with POST /api/accounts/delete.`
+    )
   }
-  return found.value
 })
 
 const filterByLogin = (accounts: Accounts, login: string | undefined) =>
@@ -145,9 +163,12 @@ const setPassword = Effect.fn("Administration.setPassword")(
 const changeAccount = Effect.fn("Administration.changeAccount")(
   function*(accounts: Accounts, xmppDomain: string, login: string, { jid, ...changes }: AccountChanges) {
     const { login: existing } = yield* findAccount(accounts, login)
-    if (jid === undefined && changes.legacyItemNamespace === undefined && changes.admin === undefined) {
+    if (
+      jid === undefined && changes.legacyItemNamespace === undefined && changes.admin === undefined &&
+      changes.disabled === undefined
+    ) {
       return yield* fail(
-        `Nothing to change for ${JSON.stringify(login)}: give --jid, --legacy-item-namespace, or --admin.`
+        `Nothing to change for ${JSON.stringify(login)}: give --jid, --legacy-item-namespace, --admin or --disabled.`
       )
     }
     const bare = jid === undefined || jid === null ? jid : Jid.bareOf(jid)

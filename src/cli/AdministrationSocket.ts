@@ -44,8 +44,11 @@ class AdministrationRpcs extends RpcGroup.make(
     login: Schema.String,
     jid: Schema.optionalKey(Schema.NullOr(Schema.String)),
     legacyItemNamespace: Schema.optionalKey(Schema.Boolean),
-    admin: Schema.optionalKey(Schema.Boolean)
+    admin: Schema.optionalKey(Schema.Boolean),
+    disabled: Schema.optionalKey(Schema.Boolean)
   }, Schema.Void),
+  makeRpc("AddCredits", { login: Schema.String, credits: Schema.Int }, Schema.Finite),
+  makeRpc("DeleteAccount", { login: Schema.String }, Schema.Void),
   makeRpc("SetPassword", { login: Schema.String, password: Schema.String }, Schema.Void),
   makeRpc(
     "CreateToken",
@@ -76,6 +79,8 @@ const handlers = AdministrationRpcs.toLayer(Effect.gen(function*() {
     ListAccounts: () => administration.accounts,
     ChangeAccount: ({ login, ...changes }) => administration.changeAccount(login, changes),
     SetPassword: ({ login, password }) => administration.setPassword(login, password),
+    AddCredits: ({ credits, login }) => administration.addCredits(login, credits),
+    DeleteAccount: ({ login }) => administration.deleteAccount(login),
     CreateToken: ({ login, name, rights }) => administration.createToken(login, name, rights),
     ListTokens: ({ login }) => administration.tokens(login),
     RevokeToken: ({ id, login }) => administration.revokeToken(login, id),
@@ -123,6 +128,8 @@ const makeClient = Effect.gen(function*() {
     accounts: client.ListAccounts({}).pipe(mapClientError),
     changeAccount: (login, changes) => client.ChangeAccount({ login, ...changes }).pipe(mapClientError),
     setPassword: (login, password) => client.SetPassword({ login, password }).pipe(mapClientError),
+    addCredits: (login, credits) => client.AddCredits({ login, credits }).pipe(mapClientError),
+    deleteAccount: (login) => client.DeleteAccount({ login }).pipe(mapClientError),
     createToken: (login, name, rights) => client.CreateToken({ login, name, rights }).pipe(mapClientError),
     tokens: (login) => client.ListTokens({ login }).pipe(mapClientError),
     revokeToken: (login, id) => client.RevokeToken({ login, id }).pipe(mapClientError),

@@ -22,6 +22,8 @@ export interface Account {
   readonly createdAt: number
   /** An operator's account. */
   readonly admin?: boolean
+  /** Its credentials are refused. Its subscriptions go on. */
+  readonly disabled?: boolean
 }
 
 /** Changes of an account. An absent field stays, and `null` removes a value. */
@@ -30,6 +32,7 @@ export interface AccountChanges {
   readonly jid?: string | null
   readonly legacyItemNamespace?: boolean
   readonly admin?: boolean
+  readonly disabled?: boolean
 }
 
 /** A credential of an account; the token itself is shown once and stored as its hash. */

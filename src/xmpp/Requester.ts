@@ -45,9 +45,11 @@ export const makeIdentify = Effect.gen(function*() {
   /** Finds an account by its login in the domain of the settings, or by its JID in any other domain. */
   const findAccount = Effect.fnUntraced(
     function*(jid: Jid.Jid) {
-      if (jid.domain !== ownDomain) return yield* accounts.findByJid(Jid.bare(jid))
+      if (jid.domain !== ownDomain) return Option.filter(yield* accounts.findByJid(Jid.bare(jid)), isEnabled)
       // only the server itself sends from the domain without a local part
-      return jid.local === undefined ? Option.none<Account>() : yield* accounts.find(jid.local)
+      return jid.local === undefined
+        ? Option.none<Account>()
+        : Option.filter(yield* accounts.find(jid.local), isEnabled)
     },
     Effect.catchTag(
       "StoreError",
@@ -81,3 +83,5 @@ export const makeIdentify = Effect.gen(function*() {
     } satisfies Requester
   })
 })
+
+const isEnabled = ({ disabled }: Account): boolean => disabled !== true

@@ -48,6 +48,15 @@ export const make = (state: State): AccountStore["Service"] => {
       const changed = yield* operation(state, () => change(state, login, changes))
       return changed ?? (yield* new JidTaken({ jid: changes.jid ?? "" }))
     }),
+    addCredits: Effect.fn("AccountStore.addCredits")((login, credits) =>
+      operation(state, () => {
+        const holder = holderOf(state, login)
+        if (holder === undefined) return Option.none()
+        holder.account = { ...holder.account, credits: holder.account.credits + credits }
+        return Option.some(holder.account.credits)
+      })
+    ),
+    remove: Effect.fn("AccountStore.remove")((login) => operation(state, () => remove(state, login))),
     list: operation(state, () => [...state.accounts.values()].map(({ account }) => account)),
     setPassword: Effect.fn("AccountStore.setPassword")(function*(login: string, password: Redacted.Redacted) {
       const passwordHash = yield* passwords.hash(password)
@@ -67,7 +76,9 @@ export const make = (state: State): AccountStore["Service"] => {
     rightsOf: Effect.fn("AccountStore.rightsOf")((credentials) =>
       operation(state, () => {
         const standing = new Map<string, ReadonlySet<Right>>([
-          ...[...state.tokens.values()].map(({ token }) =>
+          ...[...state.tokens.values()].filter(({ token }) =>
+            state.accounts.get(token.accountId)?.account.disabled !== true
+          ).map(({ token }) =>
             [
               nameOfToken(token.id),
               new Set(
@@ -75,9 +86,9 @@ export const make = (state: State): AccountStore["Service"] => {
               )
             ] as const
           ),
-          ...[...state.accounts.values()].map(({ account, passwordHash }) =>
-            [nameOfPassword(account.id, passwordHash), new Set(passwordRights(account))] as const
-          )
+          ...[...state.accounts.values()].filter(({ account }) => account.disabled !== true).map((
+            { account, passwordHash }
+          ) => [nameOfPassword(account.id, passwordHash), new Set(passwordRights(account))] as const)
         ])
         return new Map([...standing].filter(([credential]) => credentials.includes(credential)))
       })
@@ -131,21 +142,22 @@ const change = (state: State, login: string, changes: AccountChanges): boolean |
   const owner = [...state.accounts.values()].find(({ account }) => account.jid === (changes.jid ?? ""))
   if (owner !== undefined && owner !== holder) return undefined
   if (holder === undefined) return false
-  const { jid: oldJid, legacyItemNamespace: oldLegacy, admin: oldAdmin, ...rest } = holder.account
+  const { jid: oldJid, legacyItemNamespace: oldLegacy, admin: oldAdmin, disabled, ...rest } = holder.account
   const jid = changes.jid === undefined ? oldJid : changes.jid ?? undefined
   const legacyItemNamespace = changes.legacyItemNamespace ?? oldLegacy
   holder.account = {
     ...rest,
     ...(jid === undefined ? {} : { jid }),
     ...(legacyItemNamespace === undefined ? {} : { legacyItemNamespace }),
-    ...(changes.admin ?? oldAdmin === true ? { admin: true } : {})
+    ...(changes.admin ?? oldAdmin === true ? { admin: true } : {}),
+    ...(changes.disabled ?? disabled === true ? { disabled: true } : {})
   }
   return true
 }
 
 const known = (state: State, login: string, tokenHash: string): LoginCredentials | undefined => {
   const holder = holderOf(state, login)
-  if (holder === undefined) return undefined
+  if (holder === undefined || holder.account.disabled === true) return undefined
   const token = [...state.tokens.values()].find((issued) =>
     issued.hash === tokenHash && issued.token.accountId === holder.account.id
   )?.token
@@ -171,4 +183,13 @@ const issue = (
   }
   state.tokens.set(token.id, { token, hash })
   return token
+}
+
+const remove = (state: State, login: string): "removed" | "unknown" | "subscribed" => {
+  const id = holderOf(state, login)?.account.id
+  if (id === undefined) return "unknown"
+  if ([...state.subscriptions.values()].some(({ subscription }) => subscription.accountId === id)) return "subscribed"
+  for (const [key, { token }] of state.tokens) if (token.accountId === id) state.tokens.delete(key)
+  for (const [key, { accountId }] of state.sessions) if (accountId === id) state.sessions.delete(key)
+  return state.accounts.delete(id) ? "removed" : "unknown"
 }

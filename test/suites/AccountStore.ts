@@ -2,7 +2,7 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import { anonymous, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { at, newAccount, type Stores, unique } from "#test/support/StoreFixture.ts"
+import { at, newAccount, newSubscription, type Stores, unique } from "#test/support/StoreFixture.ts"
 
 /** What every `AccountStore` keeps of its promises. */
 export const accountStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
@@ -20,6 +20,50 @@ const authenticate = (login: string, secret: Redacted.Redacted) =>
   AccountStore.use((store) => store.authenticate(login, secret))
 
 const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("refuses the credentials of a disabled account, until it is enabled", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const { id, login } = yield* newAccount
+      const { secret, token } = yield* store.createToken({ accountId: id, name: "", rights: ["list"] })
+      const byPassword = Option.getOrThrow(yield* authenticate(login, password)).credential
+      const credentials = [byPassword, `token:${token.id}`]
+      assert.strictEqual((yield* store.rightsOf(credentials)).size, 2)
+      assert.isTrue(yield* store.update(login, { disabled: true }))
+      assert.deepStrictEqual((yield* store.load(id)).pipe(Option.map((one) => one.disabled)), Option.some(true))
+      assert.deepStrictEqual(yield* authenticate(login, password), Option.none())
+      assert.deepStrictEqual(yield* authenticate(login, secret), Option.none())
+      assert.strictEqual((yield* store.rightsOf(credentials)).size, 0)
+      yield* store.update(login, { admin: true })
+      assert.deepStrictEqual(yield* authenticate(login, secret), Option.none())
+      yield* store.update(login, { disabled: false })
+      assert.isTrue(Option.isSome(yield* authenticate(login, secret)))
+    }))
+
+  it.effect("adds credits, and takes them back", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const { id, login } = yield* newAccount
+      assert.deepStrictEqual(yield* store.addCredits(login, 1_000).pipe(at(5)), Option.some(1_000))
+      assert.deepStrictEqual(yield* store.addCredits(login, 5).pipe(at(5)), Option.some(1_005))
+      assert.deepStrictEqual(yield* store.addCredits(login, -2_000), Option.some(-995))
+      assert.deepStrictEqual(Option.map(yield* store.load(id), ({ credits }) => credits), Option.some(-995))
+      assert.deepStrictEqual(yield* store.addCredits(unique("nobody"), 5), Option.none())
+    }))
+
+  it.effect("deletes an account without subscriptions, and its tokens", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const { account } = yield* newSubscription()
+      assert.strictEqual(yield* store.remove(account.login), "subscribed")
+      assert.isTrue(Option.isSome(yield* store.find(account.login)))
+      const { id, login } = yield* newAccount
+      const { token } = yield* store.createToken({ accountId: id, name: "", rights: ["list"] })
+      assert.strictEqual(yield* store.remove(login), "removed")
+      assert.deepStrictEqual(yield* store.find(login), Option.none())
+      assert.strictEqual((yield* store.rightsOf([`token:${token.id}`])).size, 0)
+      assert.strictEqual(yield* store.remove(login), "unknown")
+    }))
+
   it.effect("makes an account, finds and lists it", () =>
     Effect.gen(function*() {
       const store = yield* AccountStore

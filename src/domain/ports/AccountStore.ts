@@ -28,12 +28,16 @@ export class AccountStore extends Context.Service<AccountStore, {
   readonly findByJid: (jid: string) => Effect.Effect<Option.Option<Account>, StoreError>
   /** False for an unknown login. An account that ends to be an operator's keeps no stored events of other accounts. */
   readonly update: (login: string, changes: AccountChanges) => Effect.Effect<boolean, JidTaken | StoreError>
+  /** Adds credits, or takes them back, and enters the change in the ledger. Returns the balance; none for an unknown login. */
+  readonly addCredits: (login: string, credits: number) => Effect.Effect<Option.Option<number>, StoreError>
+  /** Deletes an account with its tokens, sessions, events and credits. An account with subscriptions stays. */
+  readonly remove: (login: string) => Effect.Effect<"removed" | "unknown" | "subscribed", StoreError>
   readonly list: Effect.Effect<ReadonlyArray<Account>, StoreError>
   /** False when there is no such login. */
   readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>
-  /** None for wrong credentials. An unknown login takes equally long as a wrong password. */
+  /** None for wrong credentials, and for a disabled account. An unknown login takes equally long as a wrong password. */
   readonly authenticate: (login: string, secret: Redacted.Redacted) => Effect.Effect<Option.Option<Caller>, StoreError>
-  /** Current rights by `Caller.credential`. Revoked tokens and changed passwords have no entry. */
+  /** Current rights by `Caller.credential`. Revoked tokens, changed passwords and disabled accounts have no entry. */
   readonly rightsOf: (
     credentials: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyMap<string, ReadonlySet<Right>>, StoreError>

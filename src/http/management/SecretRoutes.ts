@@ -1,8 +1,11 @@
 import { Effect, Schema } from "effect"
 import { randomBytes } from "node:crypto"
+import type { Hub } from "#actors/operations/Hub.ts"
 import { Secrets } from "#actors/operations/Secrets.ts"
 import { generatedKeyBytes, secretOf } from "#domain/delivery/WebhookSecret.ts"
+import type { AccountStore } from "#domain/ports/AccountStore.ts"
 import { secretGrace } from "#http/ParameterSchemas.ts"
+import { accountRoutes } from "./AccountRoutes.ts"
 import * as Field from "./Fields.ts"
 import { makeRoute, type ManagementRoute } from "./ManagementRoute.ts"
 
@@ -51,4 +54,8 @@ const rotateSecret = makeRoute({
   })
 })
 
-export const secretRoutes: ReadonlyArray<ManagementRoute<Secrets>> = [rotateSecret]
+/** The routes of secrets, and of the accounts that own them. */
+export const secretRoutes: ReadonlyArray<ManagementRoute<Secrets | AccountStore | Hub>> = [
+  rotateSecret,
+  ...accountRoutes
+]

@@ -6,6 +6,7 @@ import { badParameter } from "#domain/Refusal.ts"
 import type { Session } from "#domain/Session.ts"
 import { Authentication } from "#http/Authentication.ts"
 import { Sessions } from "#http/Sessions.ts"
+import { accountsActions, accountsPages } from "./Accounts.ts"
 import { buttonForm, field, formTag, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { action, goTo, page, type PageCall } from "./Page.ts"
@@ -149,5 +150,6 @@ const endSession = action(
   })
 )
 
-export const accountPages = [accountPage]
-export const accountActions = [changePassword, endSession]
+/** The pages of one's own account, and of all accounts. */
+export const accountPages = [accountPage, ...accountsPages]
+export const accountActions = [changePassword, endSession, ...accountsActions]

@@ -33,6 +33,7 @@ export const navigation: ReadonlyArray<NavigationGroup> = [
   {
     label: "Operator",
     items: [
+      { path: "/dashboard/accounts", label: "Accounts", needs: "admin" },
       { path: "/dashboard/hubs", label: "Hubs", needs: "admin" },
       { path: "/dashboard/settings", label: "Settings", needs: "admin" }
     ]

@@ -35,11 +35,12 @@ interface AccountRow {
   readonly credits: number
   readonly created_at: number
   readonly admin: boolean
+  readonly disabled: boolean
 }
 
 /** Columns of an `AccountRow` from accounts `a`. */
 const accountSelect = `a.id, a.login, a.jid, a.legacy_item_namespace, a.credits::float8 as credits,
-  a.admin, ${millis("a.created_at")} as created_at`
+  a.admin, a.disabled, ${millis("a.created_at")} as created_at`
 
 const accountOf = (row: AccountRow): Account => ({
   id: row.id,
@@ -48,7 +49,8 @@ const accountOf = (row: AccountRow): Account => ({
   ...(row.legacy_item_namespace === null ? {} : { legacyItemNamespace: row.legacy_item_namespace }),
   credits: row.credits,
   createdAt: row.created_at,
-  ...(row.admin && { admin: true })
+  ...(row.admin && { admin: true }),
+  ...(row.disabled && { disabled: true })
 })
 
 interface TokenRow {
@@ -99,6 +101,8 @@ export const layerWith = (cost: Passwords.Cost) =>
         load: Effect.fn("AccountStore.load")((id) => findWhere(sql, "a.id = $1::int4", id)),
         findByJid: Effect.fn("AccountStore.findByJid")((jid) => findWhere(sql, "a.jid = $1", legalText(jid))),
         update: update(sql),
+        addCredits: addCredits(sql),
+        remove: remove(sql),
         list: list(sql),
         setPassword: setPassword(sql, passwords),
         authenticate: Effect.fn("AccountStore.authenticate")(makeAuthenticate(passwords, makeLookup(genericSql))),
@@ -159,17 +163,58 @@ const update = (sql: SqlClient.SqlClient) =>
       `with wanted as (select id from accounts where login = $1 and id > 0),
       other as (select 1 from accounts where jid = $3 and id <> all (select id from wanted)),
       done as (update accounts set jid = case when $2::boolean then $3 else jid end,
-          legacy_item_namespace = coalesce($4::boolean, legacy_item_namespace), admin = coalesce($5::boolean, admin)
+          legacy_item_namespace = coalesce($4::boolean, legacy_item_namespace), admin = coalesce($5::boolean, admin),
+          disabled = coalesce($6::boolean, disabled)
         where id in (select id from wanted) and not exists (select from other) returning id),
       forgotten as (delete from entries e using resources r, done
         where not coalesce($5::boolean, true) and r.key = ${
         urlKey("'windhover:events/' || done.id")
       } and e.resource_id = r.id)
       select exists (select from done) as changed, exists (select from other) as taken`,
-      [legalText(login), changes.jid !== undefined, jid, changes.legacyItemNamespace ?? null, changes.admin ?? null]
+      [
+        legalText(login),
+        changes.jid !== undefined,
+        jid,
+        changes.legacyItemNamespace ?? null,
+        changes.admin ?? null,
+        changes.disabled ?? null
+      ]
     ))
     if (jid !== null && row?.taken === true) return yield* new JidTaken({ jid })
     return row?.changed === true
+  })
+
+/** Kinds of the ledger. */
+const topUp = 1
+const adjustment = 2
+
+const addCredits = (sql: SqlClient.SqlClient) =>
+  Effect.fn("AccountStore.addCredits")(function*(login: string, credits: number) {
+    const [row] = yield* run(sql.unsafe<{ credits: number }>(
+      `with changed as (
+        update accounts set credits = credits + $2::int8 where login = $1 and id > 0 returning id, credits
+      ), entered as (
+        insert into credit_ledger as l (account_id, kind, bucket, delta)
+        select id, $3::int2, ${instant("$4::float8")}, $2::int8 from changed
+        on conflict (account_id, bucket, kind) do update set delta = l.delta + excluded.delta
+      )
+      select credits::float8 as credits from changed`,
+      [legalText(login), BigInt(credits), credits < 0 ? adjustment : topUp, yield* Clock.currentTimeMillis]
+    ))
+    return Option.map(Option.fromNullishOr(row), (changed) => changed.credits)
+  })
+
+/** The deletion and its condition are one statement. A subscription that arrives meanwhile finds no account any more. */
+const remove = (sql: SqlClient.SqlClient) =>
+  Effect.fn("AccountStore.remove")(function*(login: string) {
+    const [row] = yield* run(sql.unsafe<{ known: boolean; removed: boolean }>(
+      `with wanted as (select id from accounts where login = $1 and id > 0 for update),
+      removed as (delete from accounts where id in (select id from wanted)
+        and not exists (select from subscriptions u join wanted w on w.id = u.account_id) returning id)
+      select exists (select from wanted) as known, exists (select from removed) as removed`,
+      [legalText(login)]
+    ))
+    return row?.removed === true ? "removed" : row?.known === true ? "subscribed" : "unknown"
   })
 
 /**
@@ -196,14 +241,14 @@ const makeLookup = (sql: SqlClient.SqlClient) => {
 const lookupSql = `
   select wanted.position::float8 as position, ${accountSelect}, a.password_hash, t.id as token, t.rights as granted
   from unnest($1::text[], $2::bytea[]) with ordinality wanted(login, hash, position)
-  join accounts a on a.login = wanted.login and a.id > 0 left join tokens t on t.account_id = a.id and t.hash = wanted.hash`
+  join accounts a on a.login = wanted.login and a.id > 0 and not a.disabled left join tokens t on t.account_id = a.id and t.hash = wanted.hash`
 
 const selectRights = (sql: SqlClient.SqlClient) =>
   Effect.fn("AccountStore.rightsOf")(function*(credentials: ReadonlyArray<string>) {
     const rows = yield* run(sql.unsafe<{ id: number; granted: number | null; password: string | null; admin: boolean }>(
       `select t.id, t.rights as granted, null as password, a.admin from tokens t join accounts a on a.id = t.account_id
-        where t.id = any($1::int4[])
-      union all select id, null, password_hash, admin from accounts where id = any($2::int4[])`,
+        where t.id = any($1::int4[]) and not a.disabled
+      union all select id, null, password_hash, admin from accounts where id = any($2::int4[]) and not disabled`,
       [
         column.integers(idsOfCredentials(credentials, "token")),
         column.integers(idsOfCredentials(credentials, "account"))

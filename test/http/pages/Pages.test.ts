@@ -80,6 +80,8 @@ const paths = [
   "/dashboard",
   "/dashboard/tokens",
   "/dashboard/account",
+  "/dashboard/accounts",
+  "/dashboard/accounts/bob/delete",
   "/dashboard/hubs",
   "/dashboard/settings",
   "/dashboard/missing"

@@ -23,7 +23,8 @@ const accounts = [
     credits bigint not null default 0,
     created_at timestamptz not null,
     legacy_item_namespace boolean,              -- null: as the installation is set
-    admin boolean not null default false        -- an operator's account
+    admin boolean not null default false,       -- an operator's account
+    disabled boolean not null default false     -- its credentials are refused
   )`,
   `create index accounts_admin on accounts (id) where admin`,
   // Account 0 owns all subscriptions of the hub face. Identities start at 1, and no valid login has this form.

@@ -1,0 +1,89 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { operator, serveDashboard } from "#test/support/Dashboard.ts"
+
+const served = Effect.gen(function*() {
+  const dashboard = yield* serveDashboard({ hub: { list: () => Effect.succeed({ items: [], total: undefined }) } })
+  const find = (login: string) =>
+    AccountStore.use((store) => store.find(login)).pipe(Effect.provideContext(dashboard.context))
+  return { ...dashboard, find, cookie: yield* dashboard.signIn() }
+})
+
+describe("accounts", () => {
+  it.live("are created, credited, disabled and deleted by an operator's forms", () =>
+    Effect.gen(function*() {
+      const { cookie, find, get, send, signIn } = yield* served
+      const created = yield* send(cookie, "/dashboard/accounts", { login: "bob", password: "battery staple" })
+      assert.strictEqual(created.status, 303)
+      const weak = yield* send(cookie, "/dashboard/accounts", { login: "carol", password: "short" })
+      assert.strictEqual(weak.status, 422)
+      assert.include(weak.text, "A password has 8 to 1024 characters; this one has 5.")
+      assert.include(weak.text, `value="carol"`)
+      const taken = yield* send(cookie, "/dashboard/accounts", { login: "bob", password: "battery staple" })
+      assert.include(taken.text, "The account &quot;bob&quot; exists already.")
+      yield* send(cookie, "/dashboard/accounts/credits", { of: "bob", credits: "1500" })
+      assert.deepStrictEqual(Option.map(yield* find("bob"), ({ credits }) => credits), Option.some(1500))
+      const bob = yield* signIn("bob", "battery staple")
+      assert.strictEqual((yield* get("/dashboard/account", bob)).status, 200)
+      assert.strictEqual((yield* get("/dashboard/accounts", bob)).status, 403)
+      assert.strictEqual((yield* send(bob, "/dashboard/accounts/delete", { login: "admin" })).status, 403)
+      yield* send(cookie, "/dashboard/accounts/change", { login: "bob", disabled: "yes" })
+      assert.strictEqual((yield* get("/dashboard/account", bob)).status, 303)
+      assert.strictEqual(yield* signIn("bob", "battery staple"), "")
+      const deleted = yield* send(cookie, "/dashboard/accounts/delete", { login: "bob" })
+      assert.strictEqual(deleted.status, 303)
+      assert.deepStrictEqual(yield* find("bob"), Option.none())
+      const missing = yield* send(cookie, "/dashboard/accounts/delete", { login: "bob" })
+      assert.strictEqual(missing.status, 404)
+    }))
+
+  it.live("let no operator lock itself out", () =>
+    Effect.gen(function*() {
+      const { cookie, find, send } = yield* served
+      for (const path of ["delete", "change"]) {
+        const answer = yield* send(cookie, `/dashboard/accounts/${path}`, { login: operator.login, disabled: "yes" })
+        assert.strictEqual(answer.status, 422, path)
+      }
+      assert.deepStrictEqual(
+        Option.map(yield* find(operator.login), ({ disabled }) => disabled),
+        Option.some(undefined)
+      )
+    }))
+
+  it.live("have routes for programs, with the right admin", () =>
+    Effect.gen(function*() {
+      const { addAccount, find, url } = yield* served
+      yield* addAccount("bob", "battery staple")
+      const call = (path: string, body: object, credentials = `${operator.login}:${operator.password}`) =>
+        Effect.promise(async () => {
+          const response = await fetch(`${url}${path}`, {
+            method: "POST",
+            headers: {
+              authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
+              "content-type": "application/json"
+            },
+            body: JSON.stringify(body)
+          })
+          return [response.status, await response.json()] as const
+        })
+      const refused = yield* call("/api/accounts/credits", { login: "bob", credits: 5 }, "bob:battery staple")
+      assert.strictEqual(refused[0], 403)
+      assert.deepStrictEqual(yield* call("/api/accounts/credits", { login: "bob", credits: -5 }), [
+        200,
+        { login: "bob", credits: -5 }
+      ])
+      assert.deepStrictEqual(yield* call("/api/accounts/change", { login: "bob", disabled: true }), [200, {
+        login: "bob"
+      }])
+      assert.deepStrictEqual(Option.map(yield* find("bob"), ({ disabled }) => disabled), Option.some(true))
+      assert.strictEqual((yield* call("/api/accounts/change", { login: "nobody", disabled: true }))[0], 404)
+      const created = yield* call("/api/accounts/create", { login: "carol", password: "battery staple" })
+      assert.strictEqual(created[0], 200)
+      assert.deepStrictEqual(yield* call("/api/accounts/delete", { login: "carol" }), [
+        200,
+        { login: "carol", deleted: true }
+      ])
+      assert.strictEqual((yield* call("/api/accounts/delete", { login: operator.login }))[0], 422)
+    }))
+})
