@@ -10,7 +10,9 @@ import { shardingConfig } from "#actors/cluster/Runner.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import { EventsBaseUrl } from "#domain/ports/EventLog.ts"
 import { MaxResourceBytes } from "#domain/ports/ResourceStore.ts"
+import { StrangerLedger } from "#domain/limits/StrangerLedger.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
+import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
 import * as Routes from "#http/Routes.ts"
 import * as AddressCheckDns from "#layers/outbound/AddressCheckDns.ts"
 import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
@@ -99,6 +101,7 @@ export const provideServer = <A, E, R, A2, E2, R2>(service: Layer.Layer<A, E, R>
   service.pipe(
     Layer.provide(Layer.mergeAll(layerRunner, layerOutbound, beside)),
     Layer.provide(DocumentMemory.layer),
+    Layer.provide(Layer.sync(StrangersLedger, () => new StrangerLedger())),
     Layer.provide(HttpServerNode.layerSettings),
     Layer.provideMerge(HttpServerNode.layer),
     Layer.provideMerge(layerStores),

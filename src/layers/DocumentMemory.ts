@@ -19,11 +19,12 @@ const processMemory = (): number =>
   Math.min(process.constrainedMemory() || Infinity, totalmem(), getHeapStatistics().heap_size_limit)
 
 /** A part of `maxBytes` and its shares. */
-export const makePart = (maxBytes: number): MemoryBudget =>
+export const makePart = (maxBytes: number, { reservesWhole = false } = {}): MemoryBudget =>
   new MemoryBudget({
     maxBytes,
     maxBytesOfStrangers: maxBytes * shareOfStrangers,
-    maxBytesPerKey: maxBytes * shareOfKey
+    maxBytesPerKey: maxBytes * shareOfKey,
+    reservesWhole
   })
 
 export const layer = Layer.effect(
@@ -32,7 +33,7 @@ export const layer = Layer.effect(
     const maxBytes = documentMemoryMiB === undefined ? Math.floor(processMemory() / 4) : documentMemoryMiB * mebibyte
     return {
       fetches: makePart(maxBytes * parts.fetches),
-      reading: makePart(maxBytes * parts.reading),
+      reading: makePart(maxBytes * parts.reading, { reservesWhole: true }),
       exchanges: makePart(maxBytes * parts.exchanges)
     }
   })

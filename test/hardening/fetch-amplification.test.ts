@@ -33,7 +33,8 @@ const openWorld = Effect.acquireRelease(
       const server = http.createServer(({ headers, socket, url }, response) => {
         const target = /^a(\d+)\.example:(\d+)$/.exec(headers.host ?? "")
         if (socket.localAddress !== victim && target !== null) {
-          return void response.writeHead(302, { location: `http://w${target[1]}.example:${target[2]}${url}` }).end()
+          const host = url?.startsWith("/one") === true ? 0 : target[1]
+          return void response.writeHead(302, { location: `http://w${host}.example:${target[2]}${url}` }).end()
         }
         startedAt.push(performance.now())
         max = Math.max(max, ++running)
@@ -91,5 +92,30 @@ describe("amplification of fetches", () => {
       assert.isAtLeast(texts.length, 30)
       assert.match(texts[0] ?? "", /v\d+\.example: not asked, because many fetches wait for this host/)
       assert.strictEqual(startedAt.length, urls.length - texts.length + 1)
+    }), { hostsFile })
+
+  live(
+    "redirects of accounts to one host take the turns of this host",
+    () =>
+      Effect.gen(function*() {
+        const { maxRunning, port, startedAt } = yield* openWorld
+        const urls = Array.from({ length: 16 }, (_, i) => `http://a${i}.example:${port}/one/${i}`)
+        yield* Effect.forEach(urls, (url) => fetch({ url, deadline: 100 }), { concurrency: "unbounded" })
+        assert.deepStrictEqual([startedAt.length, maxRunning()], [16, 2])
+        // ten at once, then 20 a second; the deadline stands still meanwhile
+        assert.isAtLeast((startedAt.at(-1) ?? 0) - (startedAt[0] ?? 0), 280)
+      }),
+    { hostsFile }
+  )
+
+  live("an account's redirect does not wait behind strangers at the target", () =>
+    Effect.gen(function*() {
+      const { port, startedAt } = yield* openWorld
+      const strangers = Array.from({ length: 40 }, (_, i) => `http://w0.example:${port}/${i}`)
+      const [, startedBefore] = yield* Effect.all([
+        Effect.forEach(strangers, (url) => fetch({ url, strangersOnly: true }), { concurrency: "unbounded" }),
+        Effect.map(fetch(`http://a1.example:${port}/one/account`), () => startedAt.length)
+      ], { concurrency: "unbounded" })
+      assert.isBelow(startedBefore, 20)
     }), { hostsFile })
 })

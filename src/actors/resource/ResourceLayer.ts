@@ -1,5 +1,4 @@
 import { Clock, Context, Effect, Layer, Option, Random, Result } from "effect"
-import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
 import { Listeners } from "#actors/stream/Listeners.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
@@ -24,6 +23,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
+import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
 import { type Message, type PartitionContext, ResourceBehavior, type State } from "./Resource.ts"
 import { hasRead, pollEvents } from "./EventsPoll.ts"
 import { announceFirst, keepFirstDocument } from "./FirstDocument.ts"
@@ -31,12 +31,12 @@ import { completeWaiting, dropAnnouncements, takeMessages } from "./ResourceMail
 import {
   fetchResource,
   type PollServices,
-  postpone,
   processResult,
   recordPingOutcome,
   refetch,
   writeSchedule
 } from "./ResourcePoll.ts"
+import { findPause, postpone } from "./ResourcePause.ts"
 import { applyPush } from "./ResourcePush.ts"
 import { lateAfterMs } from "./ResourceHealth.ts"
 
@@ -47,9 +47,6 @@ export const Jitter = Context.Reference<(() => number) | undefined>("windhover/a
 
 /** Shortest time between two fetches after pings of one resource, in ms. */
 const pingSpacingMs = 1000
-
-/** Wait of a resource that only strangers watch while the disk has no room, in ms. */
-const fullDiskWaitMs = 60_000
 
 export const layer = Layer.effect(
   ResourceBehavior,
@@ -75,6 +72,7 @@ export const layer = Layer.effect(
       traces: yield* NotificationTraces,
       readingMemory: (yield* DocumentMemory).reading,
       diskRoom: yield* DiskRoom,
+      ledger: yield* StrangersLedger,
       bounds,
       boundsWhenPushed: { ...bounds, pushedByHub: true },
       jitter: (yield* Jitter) ?? (() => random.nextDoubleUnsafe()),
@@ -120,11 +118,10 @@ const run = Effect.fnUntraced(
         self.pinned = false
       }
       if (typeof trigger !== "string" || self.draining()) return typeof trigger === "string" ? undefined : trigger.at
-      const pausedUntil = postponeIfPaused(state.resource, now, context) ??
-        postponeIfFull(services, state.resource, now)
-      if (pausedUntil !== undefined) {
-        yield* postpone(services, state, pausedUntil, context)
-        return pausedUntil
+      const pause = findPause(services, state.resource, now, context)
+      if (pause !== undefined) {
+        yield* postpone(services, state, pause, context)
+        return pause.until
       }
       const { pingedAt, pushedByHub, resource: before } = state
       state.pushedByHub = false
@@ -157,22 +154,6 @@ const run = Effect.fnUntraced(
     }
   }
 )
-
-/** The next try while the host is paused. A resource of strangers waits for the pauses of strangers, too. */
-const postponeIfPaused = (
-  { host, id, strangersOnly }: ResourceState,
-  now: number,
-  { hostThrottle }: PartitionContext
-): number | undefined =>
-  hostThrottle.postponeIfPaused(host, id, now) ??
-    (strangersOnly === true ? hostThrottle.postponeIfPaused(strangersKey(host), id, now) : undefined)
-
-/** The next try while the disk has no room for strangers. */
-const postponeIfFull = (
-  { diskRoom }: PollServices,
-  { strangersOnly }: ResourceState,
-  now: number
-): number | undefined => strangersOnly === true && !diskRoom.forStrangers() ? now + fullDiskWaitMs : undefined
 
 const loadState = Effect.fnUntraced(
   function*({ store }: PollServices, self: Self<State, Message>, { health, hubDirectory }: PartitionContext) {

@@ -10,7 +10,7 @@ import { fetchRecordOf } from "#domain/poll/FetchRecord.ts"
 import { isMaintenanceDue } from "#domain/poll/Maintenance.ts"
 import { pingOutcomeOf } from "#domain/poll/PingOutcome.ts"
 import { recordReading, recordSelection } from "#domain/poll/PollDocument.ts"
-import { failFetch, failReading, failSelection, postponeFirstFetch } from "#domain/poll/PollFailure.ts"
+import { failFetch, failReading, failSelection } from "#domain/poll/PollFailure.ts"
 import { wantsWhole } from "#domain/poll/PollFeed.ts"
 import type { IntervalBounds } from "#domain/poll/PollingInterval.ts"
 import { withoutConditions } from "#domain/poll/PollRequest.ts"
@@ -32,6 +32,7 @@ import { readingBytes } from "#domain/poll/ReadingMemory.ts"
 import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
 import type { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
+import type { StrangerLedger } from "#domain/limits/StrangerLedger.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { EventLog } from "#domain/ports/EventLog.ts"
 import type { FeedReader, ReadOptions } from "#domain/ports/FeedReader.ts"
@@ -43,7 +44,6 @@ import type { PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Selector } from "#domain/ports/Selector.ts"
 import { addLanguages } from "./EntryLanguages.ts"
 import type { PartitionContext, State } from "./Resource.ts"
-import { completeWaiting } from "./ResourceMailbox.ts"
 
 /** Services and settings of the runner for a poll. */
 export interface PollServices {
@@ -67,6 +67,7 @@ export interface PollServices {
   /** Memory of the copies of large documents. */
   readonly readingMemory: MemoryBudget
   readonly diskRoom: { readonly forStrangers: () => boolean }
+  readonly ledger: StrangerLedger
   readonly bounds: IntervalBounds & { readonly followMovedIds: boolean }
   /** Bounds of a resource that its hub pushes. */
   readonly boundsWhenPushed: IntervalBounds & { readonly followMovedIds: boolean }
@@ -134,6 +135,7 @@ export const processResult = (
     return applyResult(services, state, finish(failFetch(resource, result.failure, at), undefined, at), context)
   }
   const answer = result.success
+  if (resource.strangersOnly === true) recordStrangersFetch(services, resource, answer, at.now)
   const until = refusalEnd(answer, at.now)
   // After a redirect, the refusal concerns the host of the final URL.
   const refusal = until === undefined || until <= at.now
@@ -161,6 +163,15 @@ export const processResult = (
   answer.returnRoom?.()
   const finished = finishPoll(services, state, step, answer, at, context)
   return refusal === undefined ? finished : Effect.andThen(finished, refusal)
+}
+
+const recordStrangersFetch = (
+  { ledger }: PollServices,
+  { host, url }: ResourceState,
+  { body, server }: Fetched,
+  now: number
+): void => {
+  if (body.length > 0) ledger.recordFetch({ url, host, server, bytes: body.length }, now)
 }
 
 /** Runs `effect` once there is room for the copies of a large document: in the thread, as entries, and as parameters of statements. */
@@ -379,25 +390,3 @@ export const recordPingOutcome = (
     "StoreError",
     (error) => Effect.logWarning(`The outcome of a ping could not be recorded: ${error.message}`)
   )
-
-/**
- * Postpones the poll of a paused host.
- *
- * The row gets the new time as well, because the next owner of the partition may not know the pause. Subscribers that wait for a first
- * document read the reason in the status of the resource.
- */
-export const postpone = Effect.fnUntraced(
-  function*(services: PollServices, state: State, until: number, { awaitLease }: PartitionContext) {
-    const { resource } = state
-    if (resource.lastFetch === undefined) {
-      const change = postponeFirstFetch(resource, until)
-      if (change.state.http !== resource.http) {
-        yield* whenAvailable(Effect.andThen(awaitLease, services.store.record(change)))
-      }
-      state.resource = change.state
-      return completeWaiting(state)
-    }
-    state.resource = { ...resource, nextFetch: Math.max(resource.nextFetch, until) }
-    yield* writeSchedule(services, state.resource)
-  }
-)

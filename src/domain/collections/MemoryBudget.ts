@@ -3,13 +3,20 @@ export interface MemoryLimits {
   readonly maxBytes?: number
   /** Maximum for one key, for instance one address. */
   readonly maxBytesPerKey?: number
-  /** Maximum for all reservations that only strangers need. */
+  /** Maximum for all reservations that only strangers need. The rest is guaranteed to accounts. */
   readonly maxBytesOfStrangers?: number
+  /**
+   * Each reservation takes all its bytes at once, and never grows. Then strangers and accounts have separate bytes, and one reservation of
+   * each may have more than the maximum of a key, beside the others.
+   */
+  readonly reservesWhole?: boolean
 }
 
-/** A part of the budget: the whole, the share of strangers, or the share of one key. */
+/** A part of the budget: the whole, the share of accounts or strangers, or the share of one key. */
 interface Share {
   readonly maxBytes: number
+  /** A share whose free room serves as well. */
+  readonly outer?: Share
   bytes: number
   /** The reservation that may exceed the maximum, until its release. */
   exempt: MemoryReservation | undefined
@@ -38,10 +45,15 @@ export interface MemoryWaiter {
  * comes first, so that one document becomes complete instead of parts of many. The first reservation that waits at a maximum is exempt from
  * this maximum until its release. So growing reservations never wait for each other forever, and each maximum is exceeded by one document at
  * most.
+ *
+ * Accounts never wait for strangers: a key of strangers is another key, and the bytes beyond the share of strangers are for accounts, even
+ * while a document of strangers exceeds its maximum.
  */
 export class MemoryBudget {
   readonly #total: Share
   readonly #strangers: Share
+  readonly #accounts: Share
+  readonly #reservesWhole: boolean
   readonly #maxBytesPerKey: number
   readonly #keys = new Map<string, KeyShare>()
   /** Keys with waiting reservations, in the order of their turns. */
@@ -52,6 +64,9 @@ export class MemoryBudget {
   constructor(limits: MemoryLimits = {}) {
     this.#total = makeShare(limits.maxBytes)
     this.#strangers = makeShare(limits.maxBytesOfStrangers)
+    this.#reservesWhole = limits.reservesWhole ?? false
+    const { maxBytes = Infinity, maxBytesOfStrangers = 0 } = limits
+    this.#accounts = makeShare(maxBytes - maxBytesOfStrangers, this.#reservesWhole ? undefined : this.#total)
     this.#maxBytesPerKey = limits.maxBytesPerKey ?? Infinity
   }
 
@@ -66,15 +81,23 @@ export class MemoryBudget {
   }
 
   /** An empty reservation, to be released once. */
-  reserve(key: string, isForStrangers = false, waiter?: MemoryWaiter): MemoryReservation {
+  reserve(given: string, isForStrangers = false, waiter?: MemoryWaiter): MemoryReservation {
+    const key = isForStrangers ? `strangers ${given}` : given
     let own = this.#keys.get(key)
     if (own === undefined) {
       own = { ...makeShare(this.#maxBytesPerKey), key, reservations: 0, waiting: new Set() }
       this.#keys.set(key, own)
     }
     own.reservations++
-    const shares = isForStrangers ? [this.#total, this.#strangers, own] : [this.#total, own]
-    return new MemoryReservation(this, { number: ++this.#lastNumber, own, shares, waiter })
+    const ofClass = isForStrangers ? this.#strangers : this.#accounts
+    return new MemoryReservation(this, {
+      number: ++this.#lastNumber,
+      own,
+      total: this.#total,
+      limiting: isForStrangers && !this.#reservesWhole ? [this.#total, ofClass, own] : [ofClass, own],
+      isWhole: this.#reservesWhole,
+      waiter
+    })
   }
 
   /** Appends the reservation to the waiting ones of its key. */
@@ -131,8 +154,10 @@ interface ReservationOptions {
   /** Reservations are numbered in the order of their making. */
   readonly number: number
   readonly own: KeyShare
-  /** The outer share first: who is exempt there, is exempt in the inner ones. */
-  readonly shares: ReadonlyArray<Share>
+  readonly total: Share
+  /** The outer share first: its exemption includes the inner ones. */
+  readonly limiting: ReadonlyArray<Share>
+  readonly isWhole: boolean
   readonly waiter: MemoryWaiter | undefined
 }
 
@@ -141,23 +166,27 @@ export class MemoryReservation {
   readonly #budget: MemoryBudget
   readonly number: number
   readonly own: KeyShare
-  readonly #shares: ReadonlyArray<Share>
+  readonly #total: Share
+  readonly #limiting: ReadonlyArray<Share>
+  readonly #isWhole: boolean
   readonly #waiter: MemoryWaiter | undefined
   #bytes = 0
   #wait: Wait | undefined
   #isReleased = false
 
-  constructor(budget: MemoryBudget, { number, own, shares, waiter }: ReservationOptions) {
+  constructor(budget: MemoryBudget, { isWhole, limiting, number, own, total, waiter }: ReservationOptions) {
     this.#budget = budget
     this.number = number
     this.own = own
-    this.#shares = shares
+    this.#total = total
+    this.#limiting = limiting
+    this.#isWhole = isWhole
     this.#waiter = waiter
   }
 
   /** Whether a share lets this reservation exceed its maximum. */
   get isExempt(): boolean {
-    return this.#shares.some(({ exempt }) => exempt === this)
+    return this.#limiting.some(({ exempt }) => exempt === this)
   }
 
   get bytes(): number {
@@ -196,7 +225,7 @@ export class MemoryReservation {
     this.#isReleased = true
     this.#wait = undefined
     this.#add(-this.#bytes)
-    for (const share of this.#shares) {
+    for (const share of this.#limiting) {
       if (share.exempt === this) share.exempt = undefined
     }
     this.#budget.remove(this)
@@ -225,14 +254,20 @@ export class MemoryReservation {
 
   #add(bytes: number): void {
     this.#bytes += bytes
-    for (const share of this.#shares) share.bytes += bytes
+    this.#total.bytes += bytes
+    if (this.#isWhole && this.isExempt) return
+    for (const share of this.#limiting) {
+      if (share !== this.#total) share.bytes += bytes
+    }
   }
 
   /** Whether all shares have room. `mayExceed` takes the exemption of the first full share that has none. */
   #fits(bytes: number, mayExceed: boolean): boolean {
-    for (const share of this.#shares) {
+    // Reservations that never grow need no exemption to become complete, unless they exceed the maximum alone.
+    if (this.#isWhole && bytes <= this.own.maxBytes) return this.#limiting.every((share) => hasRoom(share, bytes))
+    for (const share of this.#limiting) {
       if (share.exempt === this) return true
-      if (share.bytes + bytes <= share.maxBytes) continue
+      if (!this.#isWhole && hasRoom(share, bytes)) continue
       if (!mayExceed || share.exempt !== undefined) return false
       share.exempt = this
       return true
@@ -241,4 +276,12 @@ export class MemoryReservation {
   }
 }
 
-const makeShare = (maxBytes = Infinity): Share => ({ maxBytes, bytes: 0, exempt: undefined })
+const makeShare = (maxBytes = Infinity, outer?: Share): Share => ({
+  maxBytes,
+  ...(outer === undefined ? {} : { outer }),
+  bytes: 0,
+  exempt: undefined
+})
+
+const hasRoom = (share: Share, bytes: number): boolean =>
+  share.bytes + bytes <= share.maxBytes || share.outer !== undefined && hasRoom(share.outer, bytes)

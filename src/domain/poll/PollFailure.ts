@@ -10,7 +10,7 @@ import { isSuccess, type PollContext, type PollResult, silentWrite, stateAfter, 
 import type { ResourceState } from "./Resource.ts"
 import { retryTime } from "./RetryAfter.ts"
 import { describeStandIn, standInStatuses } from "./RobotCheck.ts"
-import { describeFetch, isSameFailure } from "./Status.ts"
+import { describeFetch, describePause, isSameFailure } from "./Status.ts"
 import { dayMs, hourMs } from "#domain/Time.ts"
 
 /** After so many ms of unreadable answers, a former feed is taken for its new kind. */
@@ -105,10 +105,18 @@ export const failSelection = (
     : failPoll(state, answer.status, text, context)
 }
 
-/** The write for a resource without a first fetch, because its host is paused until then (epoch ms). */
-export const postponeFirstFetch = (state: ResourceState, until: number): PollWrite =>
-  silentWrite({
-    ...state,
-    nextFetch: until,
-    http: `Not fetched yet: ${state.host} asked to be left alone until ${new Date(until).toISOString()}`
-  })
+/**
+ * The write for a resource that is not fetched until then (epoch ms); undefined if the schedule alone moves.
+ *
+ * The status tells the pause of strangers. The pause of a host is told before the first fetch only, because later statuses describe the
+ * last document.
+ */
+export const postponePoll = (state: ResourceState, until: number, reason?: string): PollWrite | undefined => {
+  const { host, lastFetch } = state
+  const http = reason !== undefined
+    ? describePause(reason)
+    : lastFetch === undefined
+    ? `Not fetched yet: ${host} asked to be left alone until ${new Date(until).toISOString()}`
+    : state.http
+  return http === undefined || http === state.http ? undefined : silentWrite({ ...state, nextFetch: until, http })
+}

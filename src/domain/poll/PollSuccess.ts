@@ -8,7 +8,7 @@ import { schedule } from "./PollSchedule.ts"
 import { type PollContext, type PollResult, silentWrite } from "./PollStep.ts"
 import type { ResourceKind, ResourceState } from "./Resource.ts"
 import { type ServerProfileChanges, serverProfileOf } from "./ServerProfile.ts"
-import { describeFetch } from "./Status.ts"
+import { describeFetch, isPaused } from "./Status.ts"
 import { nextValidators, type Validators } from "./Validators.ts"
 
 /**
@@ -19,7 +19,7 @@ import { nextValidators, type Validators } from "./Validators.ts"
  */
 export const recordUnchanged = (state: ResourceState, answer: Fetched, context: PollContext): PollResult => {
   const { now, trigger } = context
-  const isRecovered = state.failures > 0
+  const isRecovered = state.failures > 0 || isPaused(state.http)
   const planned = schedule(state, answer, "unchanged", context)
   const healthy = isRecovered
     ? { ...withoutFailures(planned), http: describeFetch(trigger, answer.status, planned.period) }

@@ -2,7 +2,7 @@ import { Struct } from "effect"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { ServerProfile } from "./ServerProfile.ts"
 import { toPlainText } from "#domain/render/PlainText.ts"
-import { describeUnchanged, hasReason, type Status } from "./Status.ts"
+import { describeUnchanged, hasReason, isPaused, type Status } from "./Status.ts"
 
 /** Kind of a resource, by its content and the fragment of its topic; `unknown` before the first document. */
 export type ResourceKind = "unknown" | "feed" | "json" | "html-fragment" | "json-fragment" | "other"
@@ -124,7 +124,7 @@ export interface UnchangedPoll {
  */
 const isUnchanged = ({ code, http, lastFetch, lastParse }: Pick<Status, "code" | "http" | "lastFetch" | "lastParse">) =>
   lastFetch !== undefined && lastParse !== undefined && lastFetch > lastParse &&
-  code !== undefined && (code === 304 || code >= 200 && code < 300) && !hasReason(http)
+  code !== undefined && (code === 304 || code >= 200 && code < 300) && !hasReason(http) && !isPaused(http)
 
 /** The status for subscribers of `topic`, in the spelling of the subscriber. An unchanged document has the code 304. */
 export const statusOf = (state: Omit<ResourceProfile, "id" | "kind">, topic: string): Status => {

@@ -40,6 +40,14 @@ export const describeUnchanged = (period: number): string => describeFetch("ring
 /** Whether a log line gives a reason, as those of unreadable documents do. */
 export const hasReason = (http: string | undefined): boolean => /^Fetched \(\w+\) \d+ \d+: /.test(http ?? "")
 
+/** The log line of a resource that is not fetched for now. */
+export const describePause = (reason: string): string => `${pauseStart}${reason}`
+
+/** Whether a log line reports a pause. */
+export const isPaused = (http: string | undefined): boolean => http?.startsWith(pauseStart) === true
+
+const pauseStart = "Not fetched for now: "
+
 /** Whether a log line reports a failure with this reason. */
 export const isSameFailure = (http: string | undefined, reason: string | undefined): boolean => {
   const found = /^Fetched \(\w+\) \d+ \d+(?:: (.*))?$/s.exec(http ?? "")

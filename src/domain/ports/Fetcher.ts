@@ -30,6 +30,8 @@ export interface Fetched {
   /** xxh64 of `body`. */
   readonly signature: bigint
   readonly finalUrl: string
+  /** Address of the server, for a document of strangers. */
+  readonly server?: string | undefined
   /** End of a chain of permanent redirects only (301, 308). */
   readonly permanentUrl?: string
   /** Frees the memory of `body` at once and empties it. Absent for a shared body. */

@@ -4,6 +4,8 @@ import { describePing } from "#domain/poll/PingOutcome.ts"
 import { type Ping, Pings } from "#domain/ports/Pings.ts"
 import { badParameter, refuse, Unavailable } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
+import { ownerOf } from "#domain/limits/IpNetwork.ts"
+import { rawClientAddress } from "#http/ClientAddress.ts"
 import { OpenPings } from "#http/OpenPings.ts"
 import { field, formTag, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
@@ -138,12 +140,12 @@ const hubClosed = refuse(
 
 const ping = publicAction(
   "/ping",
-  Effect.fnUntraced(function*(form, { settings }) {
+  Effect.fnUntraced(function*(form, { request, settings }) {
     if (!settings.hubOpen) return yield* hubClosed
     const url = (form.all("url")[0] ?? "").trim()
     if (url === "") return yield* badParameter("url", "Please enter the URL of your feed.")
     const { canonical } = yield* Effect.fromResult(Topic.parse(url, "url"))
-    yield* OpenPings.use(({ publish }) => publish([canonical]))
+    yield* OpenPings.use(({ publish }) => publish([canonical], ownerOf(rawClientAddress(request))))
     return goTo(withQuery("/ping", { url: canonical }))
   })
 )

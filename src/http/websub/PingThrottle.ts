@@ -1,67 +1,87 @@
 import { Clock, Effect } from "effect"
 import type { PublishOptions } from "#actors/operations/Hub.ts"
-import type { Refusal } from "#domain/Refusal.ts"
+import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
+import { type Refusal, refuseThrottled } from "#domain/Refusal.ts"
+import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import * as Topic from "#domain/Topic.ts"
 import { type RateLimit, RateLimiter } from "#domain/limits/RateLimiter.ts"
 
 /** Rate limit of pings for one topic. Further pings wait and merge into one. */
 const topicLimit: RateLimit = { burst: 10, perMinute: 12 }
 
-/** Rate limit of recorded pings for all topics together. The database keeps pings for a week, and anonymous clients could fill its disk. */
+/**
+ * Rate limits of recorded pings: for all topics together, and of one client network. The database keeps pings for a week, and anonymous
+ * clients could fill its disk.
+ */
 const recordLimit: RateLimit = { burst: 600, perMinute: 60 }
+const clientRecordLimit: RateLimit = { burst: 300, perMinute: 30 }
 
-/** Maximum of topics that the limiter remembers. */
-const maxTopics = 100_000
+/** Maximum of topics, and of clients, that a limiter remembers. */
+const maxKeys = 100_000
 
-/** Maximum of topics with a waiting ping. Beyond this number, the next poll of the topic replaces the ping. */
-const maxWaiting = 10_000
+/** Maxima of topics with a waiting ping: of one client network, and in total. Beyond, the next poll of the topic replaces the ping. */
+const maxWaiting = { maxPerKey: 2_000, maxTotal: 10_000 }
 
 /**
- * Throttles anonymous pings by topic, so that a client cannot make Windhover flood a publisher's server.
+ * Throttles anonymous pings by topic, site and client, so that a client cannot make Windhover flood a publisher's server.
  *
- * No ping is lost: pings beyond the rate become one ping later.
+ * No ping is lost: pings beyond the rate become one ping later. A client with too many pings a minute gets 429.
  */
 export const makePingThrottle = Effect.fnUntraced(
   function*(publish: (topics: ReadonlyArray<string>, options: PublishOptions) => Effect.Effect<void, Refusal>) {
     const scope = yield* Effect.scope
-    const topicRate = new RateLimiter(topicLimit, { maxKeys: maxTopics, maxDebtMs: 0 })
+    const topicRate = new RateLimiter(topicLimit, { maxKeys, maxDebtMs: 0 })
     const recordRate = new RateLimiter(recordLimit, { maxKeys: 1, maxDebtMs: 0 })
+    const clientRecordRate = new RateLimiter(clientRecordLimit, { maxKeys, maxDebtMs: 0 })
+    const ledger = yield* StrangersLedger
     const waiting = new Set<string>()
+    const waitingOf = new KeyedCounter(maxWaiting)
 
-    const publishNow = (topic: string, now: number) => {
+    const publishNow = (client: string, { canonical: topic, host }: Topic.Topic, now: number) => {
       topicRate.use(topic, now)
-      return publish([topic], { recorded: recordRate.tryUse("", now) === 0 })
+      ledger.recordPing(client, topic, host, now)
+      const isRecorded = clientRecordRate.waitMs(client, now) === 0 && recordRate.tryUse("", now) === 0
+      if (isRecorded) clientRecordRate.use(client, now)
+      return publish([topic], { recorded: isRecorded })
     }
 
-    const publishLater = (topic: string, host: string, waitMs: number) =>
+    const publishLater = (client: string, topic: Topic.Topic, waitMs: number) =>
       Effect.sleep(waitMs).pipe(
         Effect.andThen(Clock.currentTimeMillis),
         Effect.flatMap((now) => {
-          waiting.delete(topic)
-          return publishNow(topic, now)
+          waiting.delete(topic.canonical)
+          waitingOf.remove(client)
+          return publishNow(client, topic, now)
         }),
         Effect.catch(({ message }) =>
           Effect.logWarning("Ping not published; the next poll reads the topic").pipe(
-            Effect.annotateLogs({ host, reason: message })
+            Effect.annotateLogs({ host: topic.host, reason: message })
           )
         ),
         Effect.forkIn(scope)
       )
 
-    return Effect.fnUntraced(function*(topics: ReadonlyArray<string>) {
+    /** `client` is the network of the client. */
+    return Effect.fnUntraced(function*(topics: ReadonlyArray<string>, client: string) {
       const now = yield* Clock.currentTimeMillis
+      const clientWaitMs = ledger.tryPings(client, topics.length, now)
+      if (clientWaitMs > 0) return yield* refuseThrottled(tooManyPings, clientWaitMs / 1000)
       for (const given of topics) {
-        const topic = Topic.parse(given)
-        if (topic._tag === "Failure" || waiting.has(topic.success.canonical)) continue
-        const { canonical, host } = topic.success
-        const waitMs = topicRate.waitMs(canonical, now)
+        const parsed = Topic.parse(given)
+        if (parsed._tag === "Failure") continue
+        const topic = parsed.success
+        const { canonical, host } = topic
+        const waitMs = Math.max(topicRate.waitMs(canonical, now), ledger.pingWaitMs(client, canonical, host, now))
         if (waitMs === 0) {
-          yield* publishNow(canonical, now)
-        } else if (waiting.size < maxWaiting) {
+          // Also while the topic waits for the allowance of another client.
+          yield* publishNow(client, topic, now)
+        } else if (!waiting.has(canonical) && waitingOf.tryAdd(client)) {
           waiting.add(canonical)
-          yield* publishLater(canonical, host, waitMs)
+          yield* publishLater(client, topic, waitMs)
         }
       }
     })
   }
 )
+
+const tooManyPings = "Your network sends too many pings to this hub. Send the pings of several topics a few seconds apart."

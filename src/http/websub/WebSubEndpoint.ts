@@ -3,6 +3,7 @@ import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
+import { ownerOf } from "#domain/limits/IpNetwork.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
@@ -38,7 +39,11 @@ export const makeWebSubEndpoint = Effect.gen(function*() {
   const operations = {
     subscribe: (parameters, request) => subscribe(hub, parameters, rawClientAddress(request)),
     unsubscribe: (parameters, request) => unsubscribe(hub, parameters, rawClientAddress(request)),
-    publish: (parameters) => Effect.as(Effect.flatMap(readPublishedTopics(parameters), publish), Reply.noContent)
+    publish: (parameters, request) =>
+      readPublishedTopics(parameters).pipe(
+        Effect.flatMap((topics) => publish(topics, ownerOf(rawClientAddress(request)))),
+        Effect.as(Reply.noContent)
+      )
   } satisfies { [Mode in keyof typeof hubParameters]: Run }
 
   const respond = Effect.fnUntraced(function*(method: string, parameters: Parameters, request: HttpServerRequest) {

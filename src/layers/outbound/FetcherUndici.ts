@@ -21,8 +21,8 @@ import type { TimerWheel, WheelTimer } from "#layers/TimerWheel.ts"
 /** Time for a whole fetch. */
 const defaultDeadlineMs = 30_000
 
-/** A fetch waits for memory at most so many times its deadline. */
-const maxMemoryWaits = 10
+/** A fetch waits for memory, or for its turn at the target of a redirect, at most so many times its deadline. */
+const maxWaits = 10
 
 const defaultMaxBytes = 32 * 1024 * 1024
 
@@ -95,7 +95,7 @@ class Fetch implements ResponseHandler, MemoryWaiter {
   /** Room of the body, received and decompressed. */
   private room: MemoryReservation | undefined
   private timer: WheelTimer | undefined
-  /** Milliseconds that are left of the deadline, while the fetch waits for memory. */
+  /** Milliseconds that are left of the deadline, while the deadline stands still. */
   private leftMs = 0
   private turn: HostTurn | undefined
   private redirects = 0
@@ -103,6 +103,7 @@ class Fetch implements ResponseHandler, MemoryWaiter {
   private isPermanent = true
   private isRetried = false
   private status = 0
+  private server: string | undefined
   private headers: ResponseHeaders = {}
 
   constructor(context: FetchContext, request: FetchRequest, resume: Resume) {
@@ -133,15 +134,25 @@ class Fetch implements ResponseHandler, MemoryWaiter {
 
   /** A wait for memory is not the server's fault: the deadline stands still meanwhile. */
   onWait(isWaiting: boolean): void {
+    if (isWaiting) this.stopDeadline("no room in memory for its answer")
+    else this.resumeDeadline()
+  }
+
+  private stopDeadline(reason: string): void {
     const { timer } = this
     if (timer === undefined) return
     this.cancelTimer()
-    if (!isWaiting) return this.startTimer(this.leftMs)
     this.leftMs = Math.max(timer.due - performance.now(), 0)
-    const maxWaitMs = maxMemoryWaits * this.deadlineMs
+    const maxWaitMs = maxWaits * this.deadlineMs
     this.timer = this.context.timers.add(maxWaitMs, () => {
-      this.fail("Timeout", `${this.url.hostname}: no room in memory for its answer within ${maxWaitMs / 1000} s`)
+      this.fail("Timeout", `${this.url.hostname}: ${reason} within ${maxWaitMs / 1000} s`)
     })
+  }
+
+  private resumeDeadline(): void {
+    if (this.timer === undefined) return
+    this.cancelTimer()
+    this.startTimer(this.leftMs)
   }
 
   /** Ends the fetch without a result, for an interrupted fiber. */
@@ -169,6 +180,7 @@ class Fetch implements ResponseHandler, MemoryWaiter {
         return this.follow(location)
       }
     }
+    this.server = server
     // A 304 needs no room, and does not wait for any.
     if (body.length === 0) return this.succeed(emptyBytes, emptyBytes)
     const received = this.exchange?.takeRoom()
@@ -210,15 +222,23 @@ class Fetch implements ResponseHandler, MemoryWaiter {
     this.fail("TooLarge", `${this.url.hostname}: larger than ${maxBytes} bytes`)
   }
 
-  /** Starts the exchange, after its turn at the host where only strangers watch the resource. */
+  /**
+   * Starts the exchange, after its turn at the host that is asked: each exchange of a stranger, and each redirect to another host.
+   *
+   * An account's first exchange has had its turn before the fetch.
+   */
   private startExchange(): void {
     this.status = 0
-    if (this.request.strangersOnly !== true) return this.exchangeNow()
-    this.leaveTurn()
-    if (this.isServed()) return this.exchangeNow()
+    const isForStrangers = this.request.strangersOnly === true
     const { hostname } = this.url
-    this.turn = this.context.hostTurns.enter(hostname, {
-      onStart: () => this.exchangeNow(),
+    this.leaveTurn()
+    if (!isForStrangers && hostname === this.requestedUrl?.hostname || this.isServed()) return this.exchangeNow()
+    if (!isForStrangers) this.stopDeadline("no turn for the redirect")
+    this.turn = this.context.hostTurns.enter(hostname, isForStrangers ? "strangers" : "accounts", {
+      onStart: () => {
+        if (!isForStrangers) this.resumeDeadline()
+        this.exchangeNow()
+      },
       onFull: () => this.fail("Timeout", `${hostname}: not asked, because many fetches wait for this host`)
     })
   }
@@ -303,6 +323,7 @@ class Fetch implements ResponseHandler, MemoryWaiter {
       body,
       signature: body.length === 0 ? emptySignature : Fingerprint.hashBytes(body),
       finalUrl,
+      ...(this.request.strangersOnly === true ? { server: this.server } : {}),
       ...(this.redirects > 0 && this.isPermanent && !this.hasCredentials() ? { permanentUrl: finalUrl } : {}),
       ...this.releaseOf(body)
     }))

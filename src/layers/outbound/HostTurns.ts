@@ -7,8 +7,11 @@ import type { DnsResolver } from "./DnsResolver.ts"
 /** Maximum of hosts whose spacing is remembered. */
 const maxHosts = 100_000
 
-/** Maximum of exchanges that wait for one name or address. */
-const maxWaiting = 64
+/** Maximum of exchanges that wait for one name or address: of strangers, and of accounts. */
+const maxWaiting = { strangers: 64, accounts: 512 }
+
+/** Hosts of accounts that may share an address at full speed, as at a hosting company. */
+const hostsPerAddress = 8
 
 export interface HostTurnsOptions {
   readonly resolver: DnsResolver
@@ -30,20 +33,27 @@ export interface HostTurnHandler {
 }
 
 interface Waiter {
+  readonly party: Party
   readonly keys: ReadonlyArray<string>
   readonly handler: HostTurnHandler
   state: "waiting" | "running" | "over"
 }
 
+type Party = "strangers" | "accounts"
+
 interface BusyHost {
+  /** Exchanges in flight: of accounts, and of both parties. */
+  ofAccounts: number
   running: number
-  readonly waiting: Set<Waiter>
+  readonly waiting: { readonly [party in Party]: Set<Waiter> }
 }
 
 /**
- * Turns of the exchanges that strangers cause, in this process: by the host that is asked, and by the address that its name resolves to.
+ * Turns of the exchanges that strangers cause, and of redirects of accounts, in this process: by the host that is asked, and by the address
+ * that its name resolves to.
  *
  * The topics of a stranger may redirect to one host, and any number of names may have one address. Together they get what one host gets.
+ * Accounts go first: their exchanges count for strangers, but not the other way round.
  */
 export class HostTurns {
   readonly #options: HostTurnsOptions
@@ -59,13 +69,13 @@ export class HostTurns {
   }
 
   /** Calls `onStart` as soon as the host and its address have room. */
-  enter(hostname: string, handler: HostTurnHandler): HostTurn {
+  enter(hostname: string, party: Party, handler: HostTurnHandler): HostTurn {
     let waiter: Waiter | undefined
     let isOver = false
     const literal = networksOf(hostname)
     const enter = (address: string | undefined) => {
       if (isOver) return
-      waiter = { keys: keysOf(hostname, address), handler, state: "waiting" }
+      waiter = { party, keys: keysOf(hostname, address), handler, state: "waiting" }
       this.#tryStart(waiter)
     }
     if (literal === undefined) {
@@ -85,44 +95,62 @@ export class HostTurns {
   /** Starts an exchange, or lets it wait for the first of its keys without room. */
   #tryStart(waiter: Waiter): void {
     if (waiter.state !== "waiting") return
-    const { handler, keys } = waiter
-    const full = keys.find((key) => (this.#hosts.get(key)?.running ?? 0) >= maxFetchesPerHost)
-    if (full !== undefined) return this.#wait(full, waiter)
+    const { handler, keys, party } = waiter
+    const full = keys.findIndex((key, level) => this.#isFull(key, level, party))
+    if (full >= 0) return this.#wait(keys[full] ?? "", waiter)
     const now = this.#now()
-    const waitMs = Math.max(...keys.map((key) => this.#rate.waitMs(key, now)))
+    const waitMs = Math.max(...keys.map((key, level) => this.#spacingWaitMs(key, level, party, now)))
     if (waitMs > 0) return this.#wait(keys[0] ?? "", waiter, waitMs)
     waiter.state = "running"
-    for (const key of keys) {
+    keys.forEach((key, level) => {
       this.#rate.use(key, now)
-      this.#hostOf(key).running++
-    }
+      if (party === "accounts") this.#rate.use(accountsKey(key), now, 1 / hostsAt(level))
+      this.#count(key, party, 1)
+    })
     handler.onStart()
   }
 
-  #wait(key: string, waiter: Waiter, waitMs?: number): void {
+  #isFull(key: string, level: number, party: Party): boolean {
+    const { ofAccounts, running } = this.#hosts.get(key) ?? idle
+    return party === "accounts" ? ofAccounts >= maxFetchesPerHost * hostsAt(level) : running >= maxFetchesPerHost
+  }
+
+  #spacingWaitMs(key: string, level: number, party: Party, now: number): number {
+    return party === "accounts"
+      ? this.#rate.waitMs(accountsKey(key), now, 1 / hostsAt(level))
+      : this.#rate.waitMs(key, now)
+  }
+
+  #count(key: string, party: Party, change: 1 | -1): void {
     const host = this.#hostOf(key)
-    if (host.waiting.size >= maxWaiting) {
+    host.running += change
+    if (party === "accounts") host.ofAccounts += change
+  }
+
+  #wait(key: string, waiter: Waiter, waitMs?: number): void {
+    const { party } = waiter
+    const host = this.#hostOf(key)
+    const waiting = host.waiting[party]
+    if (waiting.size >= maxWaiting[party]) {
       waiter.state = "over"
       return waiter.handler.onFull()
     }
-    host.waiting.add(waiter)
+    waiting.add(waiter)
     if (waitMs === undefined) return
     this.#options.timers.add(waitMs, () => {
-      if (!host.waiting.delete(waiter)) return
+      if (!waiting.delete(waiter)) return
       this.#tryStart(waiter)
       this.#forget(key, host)
     })
   }
 
   #leave(waiter: Waiter): void {
-    const { keys, state } = waiter
+    const { keys, party, state } = waiter
     if (state === "over") return
     waiter.state = "over"
     for (const key of keys) {
-      const host = this.#hosts.get(key)
-      if (host === undefined) continue
-      if (state === "running") host.running--
-      host.waiting.delete(waiter)
+      if (state === "running") this.#count(key, party, -1)
+      this.#hosts.get(key)?.waiting[party].delete(waiter)
     }
     if (state === "running") { for (const key of keys) this.#startWaiting(key) }
     for (const key of keys) {
@@ -134,26 +162,36 @@ export class HostTurns {
   #startWaiting(key: string): void {
     const host = this.#hosts.get(key)
     if (host === undefined) return
+    const { accounts, strangers } = host.waiting
     // A copy, because an exchange that has to wait for its spacing is added again.
-    const waiting = [...host.waiting]
-    for (const waiter of waiting) {
-      if (host.running >= maxFetchesPerHost) return
-      if (host.waiting.delete(waiter)) this.#tryStart(waiter)
+    for (const waiter of [...accounts, ...strangers]) {
+      if (host.ofAccounts >= maxFetchesPerHost * hostsPerAddress) return
+      if (waiter.party === "strangers" && host.running >= maxFetchesPerHost) return
+      if (host.waiting[waiter.party].delete(waiter)) this.#tryStart(waiter)
     }
   }
 
   #hostOf(key: string): BusyHost {
     const known = this.#hosts.get(key)
     if (known !== undefined) return known
-    const host = { running: 0, waiting: new Set<Waiter>() }
+    const host = { ofAccounts: 0, running: 0, waiting: { accounts: new Set<Waiter>(), strangers: new Set<Waiter>() } }
     this.#hosts.set(key, host)
     return host
   }
 
   #forget(key: string, host: BusyHost): void {
-    if (host.running === 0 && host.waiting.size === 0) this.#hosts.delete(key)
+    const { running, waiting: { accounts, strangers } } = host
+    if (running === 0 && accounts.size === 0 && strangers.size === 0) this.#hosts.delete(key)
   }
 }
+
+const idle = { ofAccounts: 0, running: 0 }
+
+/** Hosts whose exchanges a key of this level allows to accounts: the name is level 0, its address is level 1. */
+const hostsAt = (level: number): number => level === 0 ? 1 : hostsPerAddress
+
+/** The key of the spacing of accounts, which strangers' exchanges do not use up. */
+const accountsKey = (key: string): string => `accounts ${key}`
 
 const keysOf = (hostname: string, address: string | undefined): ReadonlyArray<string> => {
   const host = address === undefined ? undefined : networksOf(address)?.host

@@ -19,7 +19,7 @@ export class Network extends Context.Service<Network, {
   readonly resolver: DnsResolver.DnsResolver
   /** Logs the refused address of a name, for the operator alone. */
   readonly logRefusedName: (name: string, address: string, text: string) => void
-  /** Turns of the exchanges that strangers cause. */
+  /** Turns of the exchanges that strangers cause, and of redirects. */
   readonly hostTurns: HostTurns
   /** Opens pools that close with the scope. */
   readonly openPools: (

@@ -74,7 +74,7 @@ export class StrangerPost {
     this.#isElsewhere = true
     const { hostname } = this.#request.url
     if (!this.#consent.mayIntroduce) return this.#fail(new NetworkError("Moved", hostname, moved.text))
-    this.#turn = this.#options.hostTurns.enter(hostname, {
+    this.#turn = this.#options.hostTurns.enter(hostname, "strangers", {
       onStart: () => this.#send(),
       onFull: () => this.#fail(new NetworkError("Timeout", hostname, "not sent, because many requests wait for it"))
     })

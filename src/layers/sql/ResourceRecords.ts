@@ -21,11 +21,34 @@ import { pieceSql, type RecordedRow, recordSql } from "./RecordStatement.ts"
 import { unsigned } from "./Values.ts"
 import { toDeliveries } from "./WrittenDeliveries.ts"
 
-/** Records changed polls, up to 64 in one statement, and returns their deliveries. */
+/**
+ * Records changed polls, up to 64 in one statement, and returns their deliveries.
+ *
+ * Writes of strangers and large writes of accounts have batches of their own: the callers of a batch wait for its slowest write.
+ */
 export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
+  const recordBatch = yield* makeRecordBatch(sql)
+  const ofAccounts = recordBatch(2)
+  const largeOfAccounts = recordBatch(1)
+  const ofStrangers = recordBatch(1)
+  return (write: PollWrite) =>
+    Effect.suspend(() => {
+      const prepared = prepareWrite(write)
+      const batch = write.state.strangersOnly === true
+        ? ofStrangers
+        : prepared.bytes > maxPieceBytes
+        ? largeOfAccounts
+        : ofAccounts
+      return Effect.andThen(checkLength(write, prepared.bodies ?? bodiesOf(write)), batch(prepared))
+    })
+})
+
+/** Returns a function that makes a batch with a maximum of running statements. */
+const makeRecordBatch = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const { count, trim } = yield* makeResourceBytes(sql)
   const { countStrangers } = yield* DiskRoom
-  const recordBatch = batched<PreparedWrite, ReadonlyArray<Delivery>>({
+  return (concurrency: number) => batched<PreparedWrite, ReadonlyArray<Delivery>>({
+    concurrency,
     maxInputs: 64,
     run: Effect.fnUntraced(function*(writes) {
       const deliveries = new Map<PreparedWrite, ReadonlyArray<Delivery>>()
@@ -50,11 +73,6 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
       return writes.map((write) => deliveries.get(write) ?? [])
     })
   })
-  return (write: PollWrite) =>
-    Effect.suspend(() => {
-      const prepared = prepareWrite(write)
-      return Effect.andThen(checkLength(write, prepared.bodies ?? bodiesOf(write)), recordBatch(prepared))
-    })
 })
 
 const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes: ReadonlyArray<PreparedWrite>) {

@@ -117,7 +117,47 @@ describe("MemoryBudget", () => {
     assert.deepStrictEqual([hasRoom, budget.bytes], [true, 10])
   })
 
-  it("serves all reservations in the end, and exceeds a maximum by one document at most", () => {
+  it("guarantees to accounts the bytes beyond the share of strangers, while a document of strangers exceeds its share", () => {
+    const budget = new MemoryBudget({ maxBytes: 100, maxBytesOfStrangers: 60 })
+    const strangers = budget.reserve("a", true)
+    strangers.grow(150, () => {})
+    const [account, next] = [budget.reserve("a"), budget.reserve("b")]
+    assert.deepStrictEqual([account.tryGrow(40), next.tryGrow(1)], [true, false])
+    let hasRoom = false
+    next.grow(1, () => hasRoom = true)
+    assert.deepStrictEqual([hasRoom, budget.bytes], [true, 191], "accounts have an exemption of their own")
+  })
+
+  it("lets no account wait behind strangers of the same key", () => {
+    const budget = new MemoryBudget({ maxBytes: 100, maxBytesOfStrangers: 50, maxBytesPerKey: 50 })
+    const grown: Array<string> = []
+    for (const size of [50, 50, 50]) budget.reserve("a", true).grow(size, () => grown.push("stranger"))
+    budget.reserve("a").grow(20, () => grown.push("account"))
+    assert.deepStrictEqual(grown, ["stranger", "stranger", "account"])
+  })
+
+  it("exempts one whole reservation of accounts and one of strangers, and only above the maximum of a key", () => {
+    const budget = new MemoryBudget({ maxBytes: 100, maxBytesOfStrangers: 50, maxBytesPerKey: 50, reservesWhole: true })
+    const grown: Array<string> = []
+    const reserve = (name: string, bytes: number, isForStrangers = false) => {
+      const reservation = budget.reserve(name, isForStrangers)
+      reservation.grow(bytes, () => grown.push(name))
+      return reservation
+    }
+    const large = reserve("large", 90)
+    const [second, small] = [reserve("second", 90), reserve("small", 30)]
+    const other = reserve("other", 30)
+    reserve("strangers", 90, true)
+    assert.deepStrictEqual([grown, budget.bytes], [["large", "small", "strangers"], 210])
+    small.release()
+    large.release()
+    assert.deepStrictEqual([grown.slice(3), budget.bytes], [["other", "second"], 210])
+    for (const reservation of [second, other]) reservation.release()
+    assert.strictEqual(budget.bytes, 90)
+    assert.isTrue(budget.reserve("last").tryGrow(50))
+  })
+
+  it("serves all reservations in the end, and exceeds a maximum by one document of accounts and one of strangers at most", () => {
     const size = fc.integer({ min: 1, max: 12 })
     const document = fc.record({ key: fc.constantFrom("a", "b", "c"), isForStrangers: fc.boolean(), size })
     fc.assert(fc.property(fc.array(document, { maxLength: 30 }), (documents) => {
@@ -125,7 +165,7 @@ describe("MemoryBudget", () => {
       const complete: Array<MemoryReservation> = []
       let done = 0
       const receive = (reservation: MemoryReservation, missing: number): void => {
-        assert.isAtMost(budget.bytes, 20 + 12)
+        assert.isAtMost(budget.bytes, 20 + 2 * 12)
         if (missing === 0) return void complete.push(reservation)
         reservation.grow(1, () => receive(reservation, missing - 1))
       }
