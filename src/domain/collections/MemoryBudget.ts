@@ -15,8 +15,9 @@ export interface MemoryLimits {
 /** A part of the budget: the whole, the share of accounts or strangers, or the share of one key. */
 interface Share {
   readonly maxBytes: number
-  /** A share whose free room serves as well. */
+  /** The total: strangers need room in both, accounts in one of them. */
   readonly outer?: Share
+  readonly needsOuter?: boolean
   bytes: number
   /** The reservation that may exceed the maximum, until its release. */
   exempt: MemoryReservation | undefined
@@ -63,10 +64,11 @@ export class MemoryBudget {
 
   constructor(limits: MemoryLimits = {}) {
     this.#total = makeShare(limits.maxBytes)
-    this.#strangers = makeShare(limits.maxBytesOfStrangers)
     this.#reservesWhole = limits.reservesWhole ?? false
-    const { maxBytes = Infinity, maxBytesOfStrangers = 0 } = limits
-    this.#accounts = makeShare(maxBytes - maxBytesOfStrangers, this.#reservesWhole ? undefined : this.#total)
+    const outer = this.#reservesWhole ? undefined : this.#total
+    const { maxBytes = Infinity, maxBytesOfStrangers } = limits
+    this.#strangers = { ...makeShare(maxBytesOfStrangers, outer), needsOuter: true }
+    this.#accounts = makeShare(maxBytes - (maxBytesOfStrangers ?? 0), outer)
     this.#maxBytesPerKey = limits.maxBytesPerKey ?? Infinity
   }
 
@@ -94,7 +96,7 @@ export class MemoryBudget {
       number: ++this.#lastNumber,
       own,
       total: this.#total,
-      limiting: isForStrangers && !this.#reservesWhole ? [this.#total, ofClass, own] : [ofClass, own],
+      limiting: [ofClass, own],
       isWhole: this.#reservesWhole,
       waiter
     })
@@ -256,9 +258,7 @@ export class MemoryReservation {
     this.#bytes += bytes
     this.#total.bytes += bytes
     if (this.#isWhole && this.isExempt) return
-    for (const share of this.#limiting) {
-      if (share !== this.#total) share.bytes += bytes
-    }
+    for (const share of this.#limiting) share.bytes += bytes
   }
 
   /** Whether all shares have room. `mayExceed` takes the exemption of the first full share that has none. */
@@ -283,5 +283,8 @@ const makeShare = (maxBytes = Infinity, outer?: Share): Share => ({
   exempt: undefined
 })
 
-const hasRoom = (share: Share, bytes: number): boolean =>
-  share.bytes + bytes <= share.maxBytes || share.outer !== undefined && hasRoom(share.outer, bytes)
+const hasRoom = ({ bytes: used, maxBytes, needsOuter, outer }: Share, bytes: number): boolean => {
+  const hasOwnRoom = used + bytes <= maxBytes
+  if (outer === undefined) return hasOwnRoom
+  return needsOuter === true ? hasOwnRoom && hasRoom(outer, bytes) : hasOwnRoom || hasRoom(outer, bytes)
+}

@@ -12,6 +12,8 @@ export interface CoalescedRequest {
   readonly headers: Array<string>
   /** Epoch ms: the earliest start of an exchange whose response may serve this caller. */
   readonly since: number
+  /** Maximum of the body. Only callers with the same maximum share a response. */
+  readonly maxBytes: number
   readonly memory: BodyMemory
 }
 
@@ -57,16 +59,16 @@ export class CoalescedFetches {
   }
 
   /** Whether a caller gets a response without an exchange of its own. */
-  canServe({ headers, since, url }: Omit<CoalescedRequest, "memory">): boolean {
-    const key = [url.href, ...headers].join("\n")
+  canServe({ since, ...request }: Omit<CoalescedRequest, "memory">): boolean {
+    const key = keyOf(request)
     const cached = this.#cache.get(key)
     if (cached !== undefined && cached.startedAt >= since && this.#now() - cached.endedAt <= responseTtlMs) return true
     return (this.#running.get(key)?.startedAt ?? -Infinity) >= since
   }
 
   /** All handlers of one URL must return the same body limit. */
-  fetch({ headers, memory, since, url }: CoalescedRequest, handler: ResponseHandler): PendingResponse {
-    const key = [url.href, ...headers].join("\n")
+  fetch({ headers, maxBytes, memory, since, url }: CoalescedRequest, handler: ResponseHandler): PendingResponse {
+    const key = keyOf({ headers, maxBytes, url })
     const cached = this.#cache.get(key)
     if (cached !== undefined && cached.startedAt >= since && this.#now() - cached.endedAt <= responseTtlMs) {
       return replayCached(cached, handler)
@@ -87,6 +89,9 @@ export class CoalescedFetches {
     else this.#cache.set(key, { ...response, endedAt: this.#now() })
   }
 }
+
+const keyOf = ({ headers, maxBytes, url }: Pick<CoalescedRequest, "headers" | "maxBytes" | "url">): string =>
+  [url.href, maxBytes, ...headers].join("\n")
 
 /** Replays a response in a microtask, so that the caller has its handle first: on a redirect the caller replaces the handle. */
 const replayCached = ({ body, headers, status }: CachedResponse, handler: ResponseHandler): PendingResponse => {

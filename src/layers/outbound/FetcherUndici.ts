@@ -4,6 +4,7 @@ import type { MemoryBudget, MemoryReservation, MemoryWaiter } from "#domain/coll
 import * as Fingerprint from "#domain/Fingerprint.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { type Fetched, Fetcher, FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
+import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
 import { CoalescedFetches, type PendingResponse } from "./CoalescedFetches.ts"
 import type { BodyMemory } from "./BodyRoom.ts"
@@ -25,6 +26,9 @@ const defaultDeadlineMs = 30_000
 const maxWaits = 10
 
 const defaultMaxBytes = 32 * 1024 * 1024
+
+/** The open hub sends no larger document, so that strangers need none. */
+const maxBytesOfStrangers = maxStoredLength
 
 /** Bytes that are read of error pages, and of redirects, to keep their connection open. */
 const maxErrorBytes = 64 * 1024
@@ -110,7 +114,7 @@ class Fetch implements ResponseHandler, MemoryWaiter {
     this.context = context
     this.request = request
     this.resume = resume
-    this.maxBytes = request.maxBytes ?? defaultMaxBytes
+    this.maxBytes = request.maxBytes ?? (request.strangersOnly === true ? maxBytesOfStrangers : defaultMaxBytes)
     this.requestedUrl = Redirects.parseHttpUrl(request.url)
     this.url = this.requestedUrl ?? invalidUrl
   }
@@ -247,7 +251,7 @@ class Fetch implements ResponseHandler, MemoryWaiter {
   private isServed(): boolean {
     const { since } = this.request
     return since !== undefined && this.mayCoalesce() &&
-      this.context.coalesced.canServe({ url: this.url, headers: this.requestHeaders(), since })
+      this.context.coalesced.canServe({ url: this.url, headers: this.requestHeaders(), since, maxBytes: this.maxBytes })
   }
 
   private leaveTurn(): void {
@@ -259,7 +263,7 @@ class Fetch implements ResponseHandler, MemoryWaiter {
     const request = { url: this.url, method: "GET", headers: this.requestHeaders(), memory: this.bodyMemory() } as const
     const { since } = this.request
     if (since !== undefined && this.mayCoalesce()) {
-      this.exchange = this.context.coalesced.fetch({ ...request, since }, this)
+      this.exchange = this.context.coalesced.fetch({ ...request, since, maxBytes: this.maxBytes }, this)
       return
     }
     const exchange = new HttpExchange(this.context.pools, request, this)

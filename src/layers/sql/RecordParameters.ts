@@ -12,7 +12,7 @@ import { column } from "./Values.ts"
 /** A poll write with the JSON of its entries and updated entries, rendered once. */
 export interface PreparedWrite {
   readonly write: PollWrite
-  /** Undefined for more than `maxPieceBytes`: such entries are rendered and written piece by piece. */
+  /** Undefined for more than `maxStatementBytes`: such entries are rendered and written piece by piece. */
   readonly bodies: ReadonlyArray<string> | undefined
   /** Approximate bytes of entries and documents. */
   readonly bytes: number
@@ -23,14 +23,17 @@ export interface PreparedWrite {
  *
  * A statement has several copies in memory: as parameters, as messages, and in the database. The embedded database never returns memory.
  */
-export const maxPieceBytes = 4 * 1024 * 1024
+export const maxStatementBytes = 4 * 1024 * 1024
+
+/** Bytes of a piece of a larger write. All other statements wait for the embedded database meanwhile. */
+const maxPieceBytes = 512 * 1024
 
 export const prepareWrite = (write: PollWrite): PreparedWrite => {
   let bodies: Array<string> | undefined = []
   let bytes = 0
   for (const body of bodiesOf(write)) {
     bytes += body.length
-    if (bytes > maxPieceBytes) bodies = undefined
+    if (bytes > maxStatementBytes) bodies = undefined
     bodies?.push(body)
   }
   const documents = (documentOf(write)?.body.byteLength ?? 0) + (write.wholeFeed?.body.byteLength ?? 0)
@@ -151,11 +154,17 @@ export interface WritePiece {
   readonly parameters: ReadonlyArray<number | PgTypes.Parameter>
 }
 
-export function* piecesOf({ state, ...write }: PollWrite, now: number): Generator<WritePiece> {
+/** The pieces of a large write, of the entries whose ids `isWanted` selects. */
+export function* piecesOf(
+  { state, ...write }: PollWrite,
+  now: number,
+  isWanted: (id: string) => boolean
+): Generator<WritePiece> {
   for (const kind of ["entries", "updated"] as const) {
     let rows: Array<WrittenEntry> = []
     let bytes = 0
     for (const entry of write[kind]) {
+      if (!isWanted(entry.id)) continue
       const body = JSON.stringify(entry)
       if (bytes + body.length > maxPieceBytes && rows.length > 0) {
         yield { kind, parameters: [now, ...encodeRows(entryColumns, rows)] }

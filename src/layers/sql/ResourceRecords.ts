@@ -9,7 +9,7 @@ import { bodiesOf, checkLength, newsOfWrite, notificationOfWrite } from "./Notif
 import { retryConflicts, run } from "./Query.ts"
 import { makeResourceBytes } from "./ResourceBytes.ts"
 import {
-  maxPieceBytes,
+  maxStatementBytes,
   piecesOf,
   type PreparedWrite,
   prepareWrite,
@@ -36,7 +36,7 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
       const prepared = prepareWrite(write)
       const batch = write.state.strangersOnly === true
         ? ofStrangers
-        : prepared.bytes > maxPieceBytes
+        : prepared.bytes > maxStatementBytes
         ? largeOfAccounts
         : ofAccounts
       return Effect.andThen(checkLength(write, prepared.bodies ?? bodiesOf(write)), batch(prepared))
@@ -89,8 +89,8 @@ const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes
 /**
  * Writes the entries in pieces, and then the rest.
  *
- * Announced entries need one transaction: after a crash in between, they would count as known. Other entries need none, so that further
- * statements have their turn between two pieces.
+ * Announced entries need one transaction: after a crash in between, they would count as known. The entries in front of the first announced
+ * one need none, so that further statements have their turn between two pieces. The order of storing stays.
  */
 const recordLarge = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, prepared: PreparedWrite, now: number) {
   const { write } = prepared
@@ -98,17 +98,20 @@ const recordLarge = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, prepar
   const writeRest = Effect.suspend(() =>
     sql.unsafe<RecordedRow>(recordSql.full, recordParameters("full", [prepared], now, stored))
   )
-  if (write.announce?._tag !== "Entries") {
-    for (const piece of piecesOf(write, now)) yield* run(retryConflicts(writePiece(sql, piece)))
-    return yield* run(retryConflicts(writeRest))
+  const announced = new Set(write.announce?._tag === "Entries" ? write.announce.ids : [])
+  const first = write.entries.findIndex(({ id }) => announced.has(id))
+  const ahead = new Set(write.entries.slice(0, first < 0 ? undefined : first).map(({ id }) => id))
+  for (const piece of piecesOf(write, now, (id) => ahead.has(id) || announced.size === 0)) {
+    yield* run(retryConflicts(writePiece(sql, piece)))
   }
+  if (announced.size === 0) return yield* run(retryConflicts(writeRest))
   const writeAll = Effect.gen(function*() {
     stored.length = 0
     yield* sql.unsafe(
       `select 1 from resource_state where resource_id = $1::int8 for no key update`,
       [BigInt(write.state.id)]
     )
-    for (const piece of piecesOf(write, now)) stored.push(...yield* writePiece(sql, piece))
+    for (const piece of piecesOf(write, now, (id) => !ahead.has(id))) stored.push(...yield* writePiece(sql, piece))
     return yield* writeRest
   })
   return yield* run(retryConflicts(sql.withTransaction(writeAll)))
@@ -117,7 +120,7 @@ const recordLarge = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, prepar
 const writePiece = (sql: SqlClient.SqlClient, { kind, parameters }: WritePiece) =>
   sql.unsafe<{ seq: bigint; hash: bigint }>(pieceSql[kind], parameters)
 
-/** Splits writes into statements: each has a resource at most once, and about `maxPieceBytes`. Writes of one resource stay in order. */
+/** Splits writes into statements: each has a resource at most once, and about `maxStatementBytes`. Writes of one resource stay in order. */
 const roundsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<ReadonlyArray<PreparedWrite>> => {
   const rounds: Array<{ readonly writes: Array<PreparedWrite>; bytes: number }> = []
   const lastRound = new Map<number, number>()
@@ -125,7 +128,7 @@ const roundsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<ReadonlyA
     let at = (lastRound.get(prepared.write.state.id) ?? -1) + 1
     for (
       let full = rounds[at];
-      full !== undefined && full.bytes + prepared.bytes > maxPieceBytes;
+      full !== undefined && full.bytes + prepared.bytes > maxStatementBytes;
       full = rounds[at]
     ) at++
     const round = rounds[at] ??= { writes: [], bytes: 0 }
