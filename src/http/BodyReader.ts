@@ -1,6 +1,7 @@
 import { Effect, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { Refusal } from "#domain/Refusal.ts"
+import { growTo } from "#actors/limits/MemoryRoom.ts"
 import type { HttpRejection } from "./HttpRejection.ts"
 import type { MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 
@@ -10,18 +11,6 @@ export interface BodyLimits {
   readonly tooLarge: HttpRejection
   readonly outOfMemory: Refusal
   readonly incomplete: HttpRejection
-}
-
-/** Time that a body or a response waits for room. A client's connection is not read meanwhile. */
-const maxWait = "5 seconds"
-
-/** Grows a reservation to `bytes`, at once or in turn. Fails with `refusal` after 5 s without room. */
-export const growTo = <E>(reservation: MemoryReservation, bytes: number, refusal: E): Effect.Effect<void, E> => {
-  const missing = bytes - reservation.bytes
-  if (missing <= 0 || reservation.tryGrow(missing)) return Effect.void
-  return Effect.callback<void>((resume) => reservation.grow(missing, () => resume(Effect.void))).pipe(
-    Effect.timeoutOrElse({ duration: maxWait, orElse: () => Effect.fail(refusal) })
-  )
 }
 
 /** Reads the bytes of a body and counts them in `reservation` as they arrive. */

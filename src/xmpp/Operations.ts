@@ -1,5 +1,6 @@
 import type { Element } from "@xmpp/xml"
 import { Effect, Option, Result } from "effect"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
@@ -7,6 +8,7 @@ import type { Status } from "#domain/poll/Status.ts"
 import { documentIdOf } from "#domain/render/DocumentEntry.ts"
 import { matchAll } from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
+import { accountKey, withContentRoom } from "#actors/limits/MemoryRoom.ts"
 import { Hub, type Representation, type RetrieveRequest } from "#actors/operations/Hub.ts"
 import * as Conditions from "./Conditions.ts"
 import { countBytes, isHashedItemId, renderDocumentItem, renderEntryItem, type Style, toItemId } from "./Items.ts"
@@ -39,6 +41,7 @@ export const make = Effect.gen(function*() {
   const hub = yield* Hub
   const identify = yield* makeIdentify
   const { extNamespace, minPeriodSeconds } = yield* Settings
+  const { exchanges } = yield* DocumentMemory
 
   const perform = Effect.fnUntraced(function*(from: string, request: Request, maxBytes: number) {
     if (request._tag === "Ping") return ""
@@ -57,7 +60,7 @@ export const make = Effect.gen(function*() {
       case "List":
         return yield* list({ ...call, request })
       case "Retrieve":
-        return yield* retrieve({ ...call, request })
+        return yield* withContentRoom(exchanges, accountKey(call.requester.caller.account.id), retrieve({ ...call, request }))
     }
   })
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { isUnavailable, type StoreError } from "#domain/ports/StoreError.ts"
-import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { type Refusal, refuse, refuseUnavailable, Unavailable } from "#domain/Refusal.ts"
 
 /** Reason for callers while the database is unavailable; a retry makes sense after 5 s. */
 export const databaseUnavailable = new Unavailable({
@@ -8,10 +8,20 @@ export const databaseUnavailable = new Unavailable({
   retryAfter: 5
 })
 
-/** Refuses the caller while the store is unavailable. A defect of the store stays a defect. */
+const tooMuchContent = refuseUnavailable(
+  "Too many large responses are under way. Please try again, or ask for fewer entries (count).",
+  5
+)
+
+/** Refuses the caller while the store is unavailable, or the memory is full. A defect of the store stays a defect. */
 export const refuseStoreErrors = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
   Effect.catchTag(
     effect,
     "StoreError",
-    (error) => isUnavailable(error) ? Effect.fail(refuse(databaseUnavailable)) : Effect.die(error)
+    (error) =>
+      error.reason._tag === "NoRoom"
+        ? Effect.fail(tooMuchContent)
+        : isUnavailable(error)
+        ? Effect.fail(refuse(databaseUnavailable))
+        : Effect.die(error)
   )

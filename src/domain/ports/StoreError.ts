@@ -4,10 +4,11 @@ import { reasonOf } from "./Reason.ts"
 /**
  * Failure of a statement.
  *
- * `Unavailable` passes: the database is down, overloaded or restarting, and callers retry. `Defect` stays: a bug or a damaged database.
+ * `Unavailable` passes: the database is down, overloaded or restarting, and callers retry. `NoRoom` passes: the memory is full of large
+ * content. `Defect` stays: a bug or a damaged database.
  */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
-  reason: reasonOf(["Unavailable", "Defect"])
+  reason: reasonOf(["Unavailable", "NoRoom", "Defect"])
 }) {
   override get message(): string {
     return this.reason.message

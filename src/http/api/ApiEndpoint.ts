@@ -13,7 +13,7 @@ import { rejectCrossSite } from "#http/CrossSite.ts"
 import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
 import { isJsonpName, maxJsonpNameLength } from "#http/Json.ts"
 import type { Parameters } from "#http/Parameters.ts"
-import { growTo } from "#http/BodyReader.ts"
+import { accountKey, growTo, withContentRoom } from "#actors/limits/MemoryRoom.ts"
 import * as Reply from "#http/Reply.ts"
 import { withParameters } from "#http/RequestBody.ts"
 import { AcceptedContents } from "./FatPing.ts"
@@ -60,16 +60,19 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     const canStream = operation.streamParameters !== undefined
     const streamed = canStream ? yield* stream(request, call) : undefined
     if (streamed !== undefined) return streamed
-    if (path === "api") return yield* inMemory(request, caller.account.id, yield* operation.run(hub, call))
+    if (path === "api") {
+      const key = accountKey(caller.account.id)
+      return yield* inMemory(request, key, yield* withContentRoom(exchanges, key, operation.run(hub, call)))
+    }
     return yield* canStream ? missingWait : notStreamable(word)
   })
 
   /** Gives a large response its room until the client has it, or has gone. */
   const inMemory = Effect.fnUntraced(
-    function*(request: HttpServerRequest, accountId: number, response: HttpServerResponse) {
+    function*(request: HttpServerRequest, key: string, response: HttpServerResponse) {
       const bytes = "contentLength" in response.body ? response.body.contentLength ?? 0 : 0
       if (bytes < largeResponseBytes) return response
-      const reservation = exchanges.reserve(`account ${accountId}`)
+      const reservation = exchanges.reserve(key)
       const release = () => reservation.release()
       yield* Effect.onError(growTo(reservation, bytes, tooManyLargeResponses), () => Effect.sync(release))
       const connection = toServerResponse(request)

@@ -1,6 +1,7 @@
 import { Effect, Layer, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import { hashString } from "#domain/Fingerprint.ts"
+import { ContentRoom, smallContentBytes } from "#domain/ports/ContentRoom.ts"
 import { type EntryPage, EntryStore, maxPageBytes, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
@@ -15,18 +16,22 @@ interface PagePosition {
 
 interface EntryRow {
   readonly resource: number
-  readonly body: string
+  /** Null where the page is too large to be read without room. */
+  readonly body: string | null
+  readonly bytes: number
   readonly first_seen: number
 }
 
 const time = "coalesce(published, first_seen)"
 
 /** Columns of an `EntryRow`. */
-const entrySelect = `resource_id::float8 as resource, body, ${millis("first_seen")} as first_seen`
+const entrySelect = `resource_id::float8 as resource, octet_length(body)::float8 as bytes, ${
+  millis("first_seen")
+} as first_seen`
 
 const storedEntryOf = (row: EntryRow): StoredEntry => ({
   resourceId: row.resource,
-  entry: decodeEntry(row.body),
+  entry: decodeEntry(row.body ?? ""),
   firstSeen: row.first_seen
 })
 
@@ -41,10 +46,20 @@ export const layer = Layer.effect(
 const readPage = (sql: SqlClient.SqlClient) =>
   Effect.fn("EntryStore.page")((query: PageQuery) =>
     run(
-      query.order === "stored" && new Set(query.resourceIds).size > 1
-        ? sql.withTransaction(Effect.andThen(awaitWrites(sql, query.resourceIds), selectPage(sql, query)))
-        : selectPage(sql, query)
+      query.order === "stored" && new Set(query.resourceIds).size > 1 ? readOrdered(sql, query) : selectPage(sql, query)
     )
+  )
+
+/** Gets the room before the transaction, because the writes of the resources wait for its end. */
+const readOrdered = (sql: SqlClient.SqlClient, query: PageQuery) =>
+  Effect.flatMap(
+    selectPage(sql, query),
+    (page) =>
+      page._tag === "Page"
+        ? sql.withTransaction(Effect.andThen(awaitWrites(sql, query.resourceIds), selectPage(sql, query))).pipe(
+          Effect.provideService(ContentRoom, () => Effect.void)
+        )
+        : Effect.succeed(page)
   )
 
 /**
@@ -112,10 +127,7 @@ const selectEntries = Effect.fnUntraced(
       : `unnest($1::int8[]) wanted(id) cross join lateral (
         select * from entries where resource_id = wanted.id${bounds} ${ordered}
       ) e`
-    const rows = yield* sql.unsafe<EntryRow>(
-      withinPageBytes(`select * from ${source} ${ordered}`, orderBy(query, direction)),
-      parameters
-    )
+    const rows = yield* readRows(sql, `select * from ${source} ${ordered}`, orderBy(query, direction), parameters)
     const entries = rows.map(storedEntryOf)
     return direction === "asc" ? entries.toReversed() : entries
   }
@@ -126,20 +138,31 @@ const selectEntries = Effect.fnUntraced(
  *
  * The length of a stored text is known without reading the text, so that the rest of the page is never read.
  */
-const withinPageBytes = (selection: string, order: string): string =>
-  `select ${entrySelect} from (
+const withinPageBytes = (selection: string, order: string, body: string): string =>
+  `select ${entrySelect}, ${body} as body from (
     select e.*, sum(octet_length(body)) over (order by ${order}) - octet_length(body) as bytes_before from (${selection}) e
   ) e where bytes_before = 0 or bytes_before + octet_length(body) <= ${maxPageBytes} order by ${order}`
+
+/** Reads a page at once if it is small. For a larger page, the first statement only measures, and the room comes before the second one. */
+const readRows = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, selection: string, order: string, parameters: ReadonlyArray<unknown>) {
+    const small = `case when bytes_before + octet_length(body) <= ${smallContentBytes} then body end`
+    const rows = yield* sql.unsafe<EntryRow>(withinPageBytes(selection, order, small), parameters)
+    if (rows.every(({ body }) => body !== null)) return rows
+    const reserve = yield* ContentRoom
+    yield* reserve(rows.reduce((sum, { bytes }) => sum + bytes, 0))
+    return yield* sql.unsafe<EntryRow>(withinPageBytes(selection, order, "body"), parameters)
+  }
+)
 
 const findById = (sql: SqlClient.SqlClient) =>
   Effect.fn("EntryStore.findById")(function*(resourceIds: ReadonlyArray<number>, ids: ReadonlyArray<string>) {
     const wanted = new Set(ids)
     const hashes = Array.from(wanted, hashString)
-    const rows = yield* run(sql.unsafe<EntryRow>(
-      withinPageBytes(
-        `select * from entries where resource_id = any($1::int8[]) and hash = any($2::int8[])`,
-        `${time} desc, seq desc`
-      ),
+    const rows = yield* run(readRows(
+      sql,
+      `select * from entries where resource_id = any($1::int8[]) and hash = any($2::int8[])`,
+      `${time} desc, seq desc`,
       [column.ids(resourceIds), column.hashes(hashes)]
     ))
     return rows.map(storedEntryOf).filter(({ entry }) => wanted.has(entry.id)) // two ids may have the same hash
@@ -147,12 +170,23 @@ const findById = (sql: SqlClient.SqlClient) =>
 
 const readDocument = (sql: SqlClient.SqlClient) =>
   Effect.fn("EntryStore.document")(function*(resourceId: number) {
-    const rows = yield* run(sql.unsafe<{ content_type: string; document: Uint8Array }>(
-      `select content_type, document from resource_state where resource_id = $1::int8 and document is not null`,
-      [BigInt(resourceId)]
-    ))
-    return Option.map(
-      Option.fromNullishOr(rows[0]),
-      (row) => ({ contentType: row.content_type, body: copyOf(row.document) })
-    )
+    const read = (document: string) =>
+      Effect.map(
+        run(sql.unsafe<{ content_type: string; document: Uint8Array | null; bytes: number }>(
+          `select content_type, octet_length(document)::float8 as bytes, ${document} as document from resource_state
+          where resource_id = $1::int8 and document is not null`,
+          [BigInt(resourceId)]
+        )),
+        ([row]) => row
+      )
+    let row = yield* read(`case when octet_length(document) <= ${smallContentBytes} then document end`)
+    if (row !== undefined && row.document === null) {
+      const reserve = yield* ContentRoom
+      yield* reserve(row.bytes)
+      row = yield* read("document")
+    }
+    const document = row?.document
+    return row === undefined || document === null || document === undefined
+      ? Option.none()
+      : Option.some({ contentType: row.content_type, body: copyOf(document) })
   })

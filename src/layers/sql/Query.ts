@@ -12,10 +12,13 @@ import { DatabaseLiveness } from "./DatabaseLiveness.ts"
  * `DatabaseLiveness` either: the server is stopped, or unreachable.
  */
 export const run = <A, R>(
-  work: Effect.Effect<A, SqlError.SqlError, R>,
+  work: Effect.Effect<A, SqlError.SqlError | StoreError, R>,
   timeoutMs = 40_000
 ): Effect.Effect<A, StoreError, R> =>
-  withTimeout(work.pipe(Effect.tapError(noteWriteFailure), Effect.mapError(storeError)), timeoutMs)
+  withTimeout(work.pipe(Effect.tapError(noteWriteFailure), Effect.mapError(toStoreError)), timeoutMs)
+
+const toStoreError = (error: SqlError.SqlError | StoreError): StoreError =>
+  error._tag === "StoreError" ? error : storeError(error)
 
 /** Interval of liveness checks while a statement waits. */
 const checkIntervalMs = 2_000
@@ -60,7 +63,8 @@ const withTimeout = <A, R>(work: Effect.Effect<A, StoreError, R>, timeoutMs: num
 
 const noAnswer = new StoreError({ reason: { _tag: "Unavailable", message: "The database server does not answer." } })
 
-const noteWriteFailure = Effect.fnUntraced(function*(error: SqlError.SqlError) {
+const noteWriteFailure = Effect.fnUntraced(function*(error: SqlError.SqlError | StoreError) {
+  if (error._tag === "StoreError") return
   const reason = writeFailures.get(sqlState(error) ?? "")
   if (reason !== undefined) (yield* WriteFailure).reason = reason
 })
