@@ -3,6 +3,8 @@ import { Deferred, Effect, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { Hub, type RetrieveRequest } from "#actors/operations/Hub.ts"
+import { accountKey, withContentRoom } from "#actors/limits/MemoryRoom.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { hubUrlOf, type SenderIdentity } from "#domain/delivery/Delivery.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
@@ -20,6 +22,7 @@ import * as Framing from "./Framing.ts"
 import { type FollowedRetrieve, poll } from "./LongPoll.ts"
 import { frameGap, makeListener, type StartedStream } from "./StreamListener.ts"
 import { StreamRegistry } from "./StreamRegistry.ts"
+import { StreamMemory } from "./StreamMemory.ts"
 import { StreamWriter } from "./StreamWriter.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -50,6 +53,8 @@ export const makeStreamEndpoint = Effect.gen(function*() {
   const hub = yield* Hub
   const registry = yield* StreamRegistry
   const sender = yield* Settings
+  const { exchanges } = yield* DocumentMemory
+  const memory = new StreamMemory(exchanges)
 
   const prepare = Effect.fnUntraced(function*(call: ApiCall, wait: Wait) {
     if (wait !== "poll" && call.jsonp !== undefined) return yield* noJsonp
@@ -63,19 +68,28 @@ export const makeStreamEndpoint = Effect.gen(function*() {
     return { call, request, followed, connection, format } satisfies PreparedStream
   })
 
-  const respond = (request: HttpServerRequest.HttpServerRequest, call: ApiCall, wait: Wait) =>
-    prepare(call, wait).pipe(
-      Effect.flatMap((prepared): Effect.Effect<Response, Refusal, Scope.Scope> =>
-        wait === "poll" ? poll(hub, prepared) : Effect.flatMap(
-          startStream(nodeResponseOf(request), wait, prepared, sender),
-          (started) =>
-            started === undefined
-              ? Effect.succeed(Reply.streamHead(Framing.contentTypes[wait]))
-              : followStream(hub, started, sender)
-        )
-      ),
-      Effect.scoped
-    )
+  /** The past has its room until it is rendered, and the frame until it is sent. A poll keeps the past, and so its room, until its end. */
+  const respond = (request: HttpServerRequest.HttpServerRequest, call: ApiCall, wait: Wait) => {
+    const key = accountKey(call.caller.account.id)
+    const response: Effect.Effect<Response, Refusal, Scope.Scope> = wait === "poll"
+      ? withContentRoom(exchanges, key, Effect.flatMap(prepare(call, wait), (prepared) => poll(hub, prepared)))
+      : Effect.flatMap(
+        withContentRoom(
+          exchanges,
+          key,
+          Effect.flatMap(prepare(call, wait), (prepared) => renderStart(wait, prepared, sender))
+        ),
+        (opening) => {
+          if (call.method === "HEAD") return Effect.succeed(Reply.streamHead(Framing.contentTypes[wait]))
+          const writer = new StreamWriter(nodeResponseOf(request), Reply.streamHeaders(Framing.contentTypes[wait]), {
+            memory,
+            key
+          })
+          return followStream(hub, startStream(writer, opening), sender)
+        }
+      )
+    return Effect.scoped(response)
+  }
 
   return (request: HttpServerRequest.HttpServerRequest, call: ApiCall): Effect.Effect<Response | undefined, Refusal> =>
     Effect.flatMap(readWait(call), (wait) => wait === undefined ? Effect.undefined : respond(request, call, wait))
@@ -89,24 +103,32 @@ const noJsonp = badParameter(
   "callback (JSONP) does not work with a stream, because a stream never ends. Use wait=poll or server-sent events, or leave it out."
 )
 
-/** Writes headers and past entries. A client that resumes gets no past entries. Undefined for HEAD. */
-const startStream = Effect.fnUntraced(function*(
-  response: ServerResponse,
+/** A stream before its first byte, and its first frames. */
+interface Opening extends Omit<StartedStream, "writer"> {
+  readonly frames: ReadonlyArray<Buffer>
+}
+
+/** Renders past entries. A client that resumes gets none. */
+const renderStart = Effect.fnUntraced(function*(
   framing: Framing.Framing,
   { call, connection, followed, format }: PreparedStream,
   settings: Settings["Service"]
-) {
+): Effect.fn.Return<Opening, Refusal> {
   const cursors = new Map(followed.heads)
   const resumption = yield* Cursor.resume(call, cursors)
   const past = yield* renderPast(followed.past, format, settings)
-  if (call.method === "HEAD") return undefined
-  const writer = new StreamWriter(response, Reply.streamHeaders(Framing.contentTypes[framing]))
-  if (resumption === "unknown" && framing === "events") writer.write(frameGap(null, cursors))
+  const frames: Array<Buffer> = []
+  if (resumption === "unknown" && framing === "events") frames.push(frameGap(null, cursors))
   if (resumption !== "resumed") {
-    writer.write(Framing.frameDocument(framing, past, "notification", Cursor.format(cursors)))
+    frames.push(Framing.frameDocument(framing, past, "notification", Cursor.format(cursors)))
   }
-  return { topics: followed.topics, format, framing, writer, cursors, connection } satisfies StartedStream
+  return { topics: followed.topics, format, framing, cursors, connection, frames }
 })
+
+const startStream = (writer: StreamWriter, { frames, ...opening }: Opening): StartedStream => {
+  for (const frame of frames) writer.write(frame)
+  return { ...opening, writer }
+}
 
 /** Renders the past entries as one document. */
 const renderPast = (

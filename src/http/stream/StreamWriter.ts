@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http"
+import type { StreamMemory } from "./StreamMemory.ts"
 
 /** Maximum bytes per write to Node. Each drained piece proves that the client reads. */
 const maxPieceBytes = 65_536
@@ -15,12 +16,22 @@ export class StreamWriter {
   /** Progress checks in a row without progress. */
   #stalledChecks = 0
   #isFull = false
-  /** Chunks that Node has not received yet, in order. */
-  readonly #waiting: Array<Uint8Array> = []
+  /** Chunks that Node has not received yet, in order: the frame of each, and its rest. */
+  readonly #waiting: Array<{ readonly frame: Uint8Array; rest: Uint8Array }> = []
+  readonly #memory: StreamMemory
+  readonly #accountKey: string
 
-  constructor(response: ServerResponse, headers: { readonly [name: string]: string }) {
+  /** `key` is the account's key in the budget of memory. */
+  constructor(
+    response: ServerResponse,
+    headers: { readonly [name: string]: string },
+    { key, memory }: { readonly memory: StreamMemory; readonly key: string }
+  ) {
     this.#response = response
+    this.#memory = memory
+    this.#accountKey = key
     response.on("error", ignore)
+    response.once("close", () => this.#forgetWaiting())
     response.on("drain", () => this.#onDrain())
     response.writeHead(200, headers)
     response.flushHeaders()
@@ -28,12 +39,19 @@ export class StreamWriter {
 
   /**
    * Writes a document. False when the caller has to wait for `onRoom`: at most one document waits, besides Node's buffer.
+   *
+   * Without memory for a waiting document, the client is disconnected. It resumes after its last event.
    */
   write(bytes: Uint8Array | string): boolean {
     if (this.#response.writableEnded || this.#response.destroyed) return false
     if (bytes.length <= maxPieceBytes && this.#waiting.length === 0) this.#isFull = !this.#response.write(bytes)
     else {
-      this.#waiting.push(typeof bytes === "string" ? Buffer.from(bytes) : bytes)
+      const frame = typeof bytes === "string" ? Buffer.from(bytes) : bytes
+      if (!this.#memory.tryHold(frame, this.#accountKey)) {
+        this.#response.destroy()
+        return false
+      }
+      this.#waiting.push({ frame, rest: frame })
       if (!this.#isFull) this.#writeWaiting()
     }
     return !this.#isFull
@@ -43,10 +61,18 @@ export class StreamWriter {
   #writeWaiting(): void {
     this.#isFull = false
     for (let [next] = this.#waiting; next !== undefined && !this.#isFull; [next] = this.#waiting) {
-      this.#isFull = !this.#response.write(next.subarray(0, maxPieceBytes))
-      if (next.length > maxPieceBytes) this.#waiting[0] = next.subarray(maxPieceBytes)
-      else this.#waiting.shift()
+      const { frame, rest } = next
+      this.#isFull = !this.#response.write(rest.subarray(0, maxPieceBytes))
+      next.rest = rest.subarray(maxPieceBytes)
+      if (next.rest.length > 0) continue
+      this.#waiting.shift()
+      this.#memory.release(frame)
     }
+  }
+
+  /** Returns the room of the waiting chunks after the end of the connection. */
+  #forgetWaiting(): void {
+    for (const { frame } of this.#waiting.splice(0)) this.#memory.release(frame)
   }
 
   get isFull(): boolean {

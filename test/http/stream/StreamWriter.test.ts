@@ -2,6 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type { ServerResponse } from "node:http"
 import { Writable } from "node:stream"
 import { setImmediate } from "node:timers/promises"
+import { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
+import { StreamMemory } from "#http/stream/StreamMemory.ts"
 import { StreamWriter } from "#http/stream/StreamWriter.ts"
 
 /** A connection that accepts one write at each call of `take`. */
@@ -31,12 +33,12 @@ class Slow extends Writable {
 
 const kib = 1024
 
-const open = () => {
+const open = (budget = new MemoryBudget(), memory = new StreamMemory(budget)) => {
   const connection = new Slow()
-  const writer = new StreamWriter(connection as unknown as ServerResponse, {})
+  const writer = new StreamWriter(connection as unknown as ServerResponse, {}, { memory, key: "account 1" })
   let roomCalls = 0
   writer.onRoom = () => void roomCalls++
-  return { connection, writer, roomCalls: () => roomCalls }
+  return { budget, connection, writer, roomCalls: () => roomCalls }
 }
 
 describe("StreamWriter", () => {
@@ -80,5 +82,27 @@ describe("StreamWriter", () => {
     for (let i = 0; i < 3; i++) await connection.take()
     assert.deepStrictEqual(seen, [`a${64 * kib}`, `a${kib}`, "b1"])
     assert.isFalse(writer.isFull)
+  })
+
+  it("counts a shared frame once, until its last client has it or has gone", async () => {
+    const budget = new MemoryBudget({ maxBytes: 300 * kib })
+    const memory = new StreamMemory(budget)
+    const [first, second] = [open(budget, memory), open(budget, memory)]
+    const frame = Buffer.alloc(250 * kib)
+    for (const { writer } of [first, second]) assert.isFalse(writer.write(frame))
+    assert.strictEqual(budget.bytes, 250 * kib)
+    for (let i = 0; i < 4; i++) await first.connection.take()
+    assert.strictEqual(budget.bytes, 250 * kib)
+    second.connection.destroy()
+    await setImmediate()
+    assert.strictEqual(budget.bytes, 0)
+  })
+
+  it("disconnects a client whose frame has no room", () => {
+    const budget = new MemoryBudget({ maxBytes: 300 * kib })
+    const memory = new StreamMemory(budget)
+    const clients = Array.from({ length: 3 }, () => open(budget, memory))
+    for (const { writer } of clients) writer.write(Buffer.alloc(250 * kib))
+    assert.deepStrictEqual(clients.map(({ connection }) => connection.destroyed), [false, false, true])
   })
 })
