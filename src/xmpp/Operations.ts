@@ -60,7 +60,11 @@ export const make = Effect.gen(function*() {
       case "List":
         return yield* list({ ...call, request })
       case "Retrieve":
-        return yield* withContentRoom(exchanges, accountKey(call.requester.caller.account.id), retrieve({ ...call, request }))
+        return yield* withContentRoom(
+          exchanges,
+          accountKey(call.requester.caller.account.id),
+          retrieve({ ...call, request })
+        )
     }
   })
 

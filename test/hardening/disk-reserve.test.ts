@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
+import { statusOf } from "#domain/poll/Resource.ts"
 import { DiskRoom } from "#domain/ports/DiskRoom.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { feed, hook, lines, started } from "#test/support/HubCalls.ts"
 import { layer } from "#test/support/SimulatedWeb.ts"
 
@@ -21,6 +23,12 @@ const subscribe = (callback: string, face: "api" | "hub", accountId = 0) =>
       ...(face === "hub" && { verify: "sync" as const })
     }))
 
+/** The status of the resource for its subscribers. */
+const status = Effect.map(
+  ResourceStore.use((store) => store.find(feed)),
+  (found) => Option.match(found, { onNone: () => undefined, onSome: (state) => statusOf(state, feed).http })
+)
+
 describe("a disk without room", () => {
   it.effect("polls no resource that only strangers watch, and accepts none, until there is room", () =>
     Effect.gen(function*() {
@@ -34,12 +42,20 @@ describe("a disk without room", () => {
       yield* (yield* Hub).publish([feed])
       yield* TestClock.adjust("20 minutes")
       assert.strictEqual(lines(web, "poll").length, before)
+      assert.match((yield* status) ?? "", /^Not fetched for now: the topics of the open hub have filled their share of the disk/)
       const { reason } = yield* Effect.flip(subscribe("late", "hub"))
       assert.deepStrictEqual([reason._tag, "retryAfter" in reason ? reason.retryAfter : 0], ["Unavailable", 3_600])
       assert.match(reason.message, /nearly full/)
       room.isFree = true
       yield* TestClock.adjust("2 minutes")
       assert.strictEqual(web.parcels.length, 1)
+      assert.match((yield* status) ?? "", /^Fetched/)
+      room.isFree = false
+      yield* TestClock.adjust("20 minutes")
+      assert.match((yield* status) ?? "", /^Not fetched/)
+      room.isFree = true
+      yield* TestClock.adjust("2 minutes")
+      assert.match((yield* status) ?? "", /^Fetched/, "also after a document without news")
     }).pipe(Effect.provide(withRoom)))
 
   it.effect("polls what an account watches", () =>

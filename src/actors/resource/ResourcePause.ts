@@ -47,7 +47,8 @@ const findPauseOfStrangers = (
     : { until: now + Math.ceil(waitMs), reason: `the topics of ${ownerOf(host)} have used up their bytes on this hub` }
 }
 
-const fullDisk = "the topics of the open hub have filled their share of the disk; polls go on when old content is deleted"
+const fullDisk =
+  "the topics of the open hub have filled their share of the disk; polls go on when old content is deleted"
 
 /**
  * Postpones a paused poll.

@@ -84,4 +84,5 @@ export const makePingThrottle = Effect.fnUntraced(
   }
 )
 
-const tooManyPings = "Your network sends too many pings to this hub. Send the pings of several topics a few seconds apart."
+const tooManyPings =
+  "Your network sends too many pings to this hub. Send the pings of several topics a few seconds apart."

@@ -23,7 +23,12 @@ describe("StrangerLedger", () => {
   it("counts four sites under one address together", () => {
     const ledger = new StrangerLedger()
     const fetch = (n: number) =>
-      ledger.recordFetch({ url: `http://evil${n}.example/`, host: `evil${n}.example`, server: "5.5.5.5", bytes: gibibyte }, 0)
+      ledger.recordFetch({
+        url: `http://evil${n}.example/`,
+        host: `evil${n}.example`,
+        server: "5.5.5.5",
+        bytes: gibibyte
+      }, 0)
     for (let n = 0; n < 4; n++) fetch(n)
     assert.deepStrictEqual([0, 3].map((n) => ledger.fetchWaitMs(`evil${n}.example`, 0)), [0, 0])
     fetch(4)
