@@ -11,7 +11,7 @@ import { badParameter, type Refusal, refuseUnavailable } from "#domain/Refusal.t
 import { maxCallbackLength } from "#domain/Subscription.ts"
 import { maxTopicLength, quote } from "#domain/Topic.ts"
 import { requireRight } from "#http/Authentication.ts"
-import { growTo } from "#http/BodyReader.ts"
+import { growTo } from "#actors/limits/MemoryRoom.ts"
 import { type HttpRejection, malformed, tooLarge, unsupportedBody } from "#http/HttpRejection.ts"
 import * as Field from "./Fields.ts"
 import * as JsonReply from "./JsonReply.ts"
