@@ -42,7 +42,10 @@ describe("a disk without room", () => {
       yield* (yield* Hub).publish([feed])
       yield* TestClock.adjust("20 minutes")
       assert.strictEqual(lines(web, "poll").length, before)
-      assert.match((yield* status) ?? "", /^Not fetched for now: the topics of the open hub have filled their share of the disk/)
+      assert.match(
+        (yield* status) ?? "",
+        /^Not fetched for now: the topics of the open hub have filled their share of the disk/
+      )
       const { reason } = yield* Effect.flip(subscribe("late", "hub"))
       assert.deepStrictEqual([reason._tag, "retryAfter" in reason ? reason.retryAfter : 0], ["Unavailable", 3_600])
       assert.match(reason.message, /nearly full/)

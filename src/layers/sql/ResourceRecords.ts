@@ -47,32 +47,33 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
 const makeRecordBatch = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const { count, trim } = yield* makeResourceBytes(sql)
   const { countStrangers } = yield* DiskRoom
-  return (concurrency: number) => batched<PreparedWrite, ReadonlyArray<Delivery>>({
-    concurrency,
-    maxInputs: 64,
-    run: Effect.fnUntraced(function*(writes) {
-      const deliveries = new Map<PreparedWrite, ReadonlyArray<Delivery>>()
-      for (const round of roundsOf(writes)) {
-        const recorded = yield* recordRound(sql, round)
-        round.forEach((write, i) => deliveries.set(write, recorded[i] ?? []))
-        for (const { bytes, write: { state } } of round) {
-          if (state.strangersOnly === true && bytes > 0) countStrangers?.(state.partition, bytes)
+  return (concurrency: number) =>
+    batched<PreparedWrite, ReadonlyArray<Delivery>>({
+      concurrency,
+      maxInputs: 64,
+      run: Effect.fnUntraced(function*(writes) {
+        const deliveries = new Map<PreparedWrite, ReadonlyArray<Delivery>>()
+        for (const round of roundsOf(writes)) {
+          const recorded = yield* recordRound(sql, round)
+          round.forEach((write, i) => deliveries.set(write, recorded[i] ?? []))
+          for (const { bytes, write: { state } } of round) {
+            if (state.strangersOnly === true && bytes > 0) countStrangers?.(state.partition, bytes)
+          }
         }
-      }
-      for (const id of count(writes.map(({ bytes, write }) => ({ id: write.state.id, bytes })))) {
-        yield* Effect.catch(
-          trim(id),
-          (error) =>
-            Effect.logWarning(
-              "A resource keeps more bytes than its limit until its next large document.",
-              error.message
-            )
-              .pipe(Effect.annotateLogs({ resource: id }))
-        )
-      }
-      return writes.map((write) => deliveries.get(write) ?? [])
+        for (const id of count(writes.map(({ bytes, write }) => ({ id: write.state.id, bytes })))) {
+          yield* Effect.catch(
+            trim(id),
+            (error) =>
+              Effect.logWarning(
+                "A resource keeps more bytes than its limit until its next large document.",
+                error.message
+              )
+                .pipe(Effect.annotateLogs({ resource: id }))
+          )
+        }
+        return writes.map((write) => deliveries.get(write) ?? [])
+      })
     })
-  })
 })
 
 const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes: ReadonlyArray<PreparedWrite>) {
