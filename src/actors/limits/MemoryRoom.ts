@@ -44,7 +44,7 @@ export const growTo = <E>(reservation: MemoryReservation, bytes: number, refusal
 const contentCopies = 3
 
 /** The memory of the stored content that one request reads; to be released once. */
-export const makeContentRoom = (budget: MemoryBudget, key: string) => {
+const makeContentRoom = (budget: MemoryBudget, key: string) => {
   let reservation: MemoryReservation | undefined
   return {
     reserve: (bytes: number): Effect.Effect<void, StoreError> =>
