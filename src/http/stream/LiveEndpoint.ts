@@ -5,11 +5,14 @@ import type { ServerResponse } from "node:http"
 import { CurrentLiveFeed, type LiveFeed } from "#actors/runtime/LiveFeed.ts"
 import type { Caller } from "#domain/Account.ts"
 import type { LiveEvent } from "#domain/LiveEvent.ts"
+import { accountKey, withContentRoom } from "#actors/limits/MemoryRoom.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { maskCredentials } from "#domain/UrlCredentials.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { HttpRejection } from "#http/HttpRejection.ts"
 import * as Reply from "#http/Reply.ts"
 import { heartbeats } from "./Framing.ts"
+import { StreamMemory } from "./StreamMemory.ts"
 import { StreamRegistry } from "./StreamRegistry.ts"
 import { StreamWriter } from "./StreamWriter.ts"
 
@@ -92,6 +95,7 @@ class LivePages {
 export const makeLiveEndpoint = Effect.gen(function*() {
   const pages = new LivePages(yield* CurrentLiveFeed)
   const registry = yield* StreamRegistry
+  const memory = new StreamMemory((yield* DocumentMemory).exchanges)
   const scope = yield* Effect.scope
   const updates = Effect.sync(() => pages.update()).pipe(
     Effect.delay(updateInterval),
@@ -115,7 +119,7 @@ export const makeLiveEndpoint = Effect.gen(function*() {
     ): Effect.fn.Return<Response, Refusal | HttpRejection, Scope.Scope> {
       const connection = yield* registry.admit(caller)
       const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
-      const writer = new StreamWriter(response, headers)
+      const writer = new StreamWriter(response, headers, { memory, key: accountKey(caller.account.id) })
       const ended = yield* Deferred.make<void>()
       connection.onHeartbeat = () => {
         if (!writer.isFull) writer.write(heartbeats.events)
