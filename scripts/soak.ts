@@ -160,7 +160,7 @@ while (Date.now() < began + durationMs) {
     service = await start()
     kills.push(Date.now())
   }
-  if (backup === undefined && Date.now() > began + durationMs * (backups + 1) / (backupCount + 1)) {
+  if (backups < backupCount && backup === undefined && Date.now() > began + durationMs * (backups + 1) / (backupCount + 1)) {
     backup = makeBackup().finally(() => void (backup = undefined))
   }
   if (Date.now() > nextReport) {

@@ -23,6 +23,8 @@ const valueOf = (type: string, n: number): string | undefined => {
       return ["0.1", "-1e300", "NaN", "2.220446049250313e-16"][n % 4]
     case "bigint[]":
       return n % 2 === 0 ? "{}" : "{1,NULL,9223372036854775807}"
+    case "text[]":
+      return n % 2 === 0 ? "{}" : String.raw`{"a,b","\"quoted\"",NULL,"null"}`
     case "double precision[]":
       return "{0.1,-0}"
     default:

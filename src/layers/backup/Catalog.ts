@@ -12,6 +12,7 @@ export const tableNames: ReadonlyArray<string> = [
   "resources",
   "schedule",
   "resource_state",
+  "document_versions",
   "entries",
   "strangers_bytes",
   "host_pauses",
