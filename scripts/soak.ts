@@ -160,7 +160,9 @@ while (Date.now() < began + durationMs) {
     service = await start()
     kills.push(Date.now())
   }
-  if (backups < backupCount && backup === undefined && Date.now() > began + durationMs * (backups + 1) / (backupCount + 1)) {
+  if (
+    backups < backupCount && backup === undefined && Date.now() > began + durationMs * (backups + 1) / (backupCount + 1)
+  ) {
     backup = makeBackup().finally(() => void (backup = undefined))
   }
   if (Date.now() > nextReport) {
