@@ -140,7 +140,7 @@ const edit = subscriptionAction(
   "edit",
   "subscribe",
   Effect.fnUntraced(function*(id, { caller }, form) {
-    const { subscription: { endpoint, secret, topic } } = yield* findListed(caller, id)
+    const { subscription: { endpoint, feedsOnly, format: storedFormat, secret, topic } } = yield* findListed(caller, id)
     const format = yield* readChoice(form, "format", formats)
     const retry = yield* readChoice(form, "retry", retries)
     yield* Hub.use((hub) =>
@@ -153,6 +153,7 @@ const edit = subscriptionAction(
         discover: false,
         ...(secret !== undefined && { secret }),
         ...(format !== undefined && { format }),
+        ...(format === storedFormat && feedsOnly === true && { feedsOnly }),
         ...(retry !== undefined && { retry })
       })
     )

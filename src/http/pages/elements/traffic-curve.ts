@@ -61,7 +61,7 @@ class TrafficCurve extends HTMLElement {
         cursor: { show: false },
         scales: { y: { range: (_: unknown, __: number, max: number) => [0, Math.max(max ?? 0, 1)] } },
         axes: [
-          { ...axis, values: (_: unknown, times: ReadonlyArray<number>) => times.map(formatTime) },
+          { ...axis, incrs: axisSteps, values: (_: unknown, times: ReadonlyArray<number>) => times.map(formatTime) },
           { ...axis, size: 44 }
         ],
         series: [
@@ -80,6 +80,9 @@ class TrafficCurve extends HTMLElement {
     )
   }
 }
+
+/** Steps between two labels of the time axis, in seconds: labels have minutes only. */
+const axisSteps = [1, 2, 5, 10, 15, 30, 60, 120, 240].map((minutes) => minutes * 60)
 
 const formatTime = (seconds: number): string =>
   new Date(seconds * 1_000).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })
