@@ -17,7 +17,7 @@ describe("the dependencies", () => {
   it("have exact versions", () => {
     for (const kind of ["dependencies", "devDependencies", "optionalDependencies"]) {
       for (const [name, version] of Object.entries(manifest[kind])) {
-        assert.match(String(version), /^\d+\.\d+\.\d+$/, name)
+        assert.match(String(version), /^(npm:@?[\w/.-]+@)?\d+\.\d+\.\d+$/, name)
       }
     }
   })

@@ -108,14 +108,14 @@ export const makeApi = Effect.fnUntraced(function*(
         })
       ),
       Effect.orDie,
-      Effect.scoped,
       Effect.flatMap((response) => {
         const web = HttpServerResponse.toWeb(response)
         return Effect.map(
           Effect.promise(() => web.text()),
           (body) => ({ status: web.status, headers: web.headers, body })
         )
-      })
+      }),
+      Effect.scoped // a request ends with its body
     )
 })
 

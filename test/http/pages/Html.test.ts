@@ -133,6 +133,7 @@ describe("html", () => {
       const split = at % (scheme.length + 1)
       const url = `${before}${scheme.slice(0, split)}${before}${scheme.slice(split)}${after}`
       const href = parse(markupOf(html`<a href="${url}">x</a>`))("a").attr("href")
+      if (!URL.canParse(href ?? "", "https://own.example/page")) return // a link to nowhere
       const { origin, protocol } = new URL(href ?? "", "https://own.example/page")
       assert.isTrue(["http:", "https:", "mailto:", "xmpp:"].includes(protocol), href)
       if (!/^https?:\/\//.test(href ?? "")) assert.strictEqual(origin, "https://own.example")
