@@ -48,7 +48,7 @@ export const backup = Command.make(
     }
   }, Effect.scoped)
 ).pipe(
-  Command.withDescription("Write a backup of the database to a new file, while the service runs or stands"),
+  Command.withDescription("Write a backup of the database to a new file, while the service runs or is stopped"),
   Command.provide(SettingsLayer.layer)
 )
 
