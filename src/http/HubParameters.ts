@@ -13,8 +13,9 @@ const maxPublishedTopics = 500
 /** Reads the distinct topics of a ping, from `hub.url` and `hub.topic`. */
 export const readPublishedTopics = Effect.fnUntraced(function*(parameters: Parameters) {
   const values = [...parameters.all("hub.url"), ...parameters.all("hub.topic")]
-  // a URL may contain commas, so a comma separates only before the next http:// or https://
-  const urls = values.flatMap((value) => value.split(/\s*,\s*(?=https?:\/\/)/i)).map((url) => url.trim())
+  // a URL may contain commas, so a comma separates only before the next http:// or https://; a pattern that begins with spaces would take
+  // minutes for a body of spaces
+  const urls = values.flatMap((value) => value.split(/,\s*(?=https?:\/\/)/i)).map((url) => url.trim())
   const topics = [...new Set(urls)]
   if (topics.length === 0) {
     return yield* badParameter(

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { readPublishedTopics } from "#http/HubParameters.ts"
 import { formatSchema, integer } from "#http/ParameterSchemas.ts"
 import fc from "fast-check"
 import { maxParameters, merge, normalizeName, type Pair, type Parameters } from "#http/Parameters.ts"
@@ -11,6 +12,18 @@ const of = (query: ReadonlyArray<Pair>, body: ReadonlyArray<Pair> = []): Effect.
 
 const sentence = <A>(reading: Effect.Effect<A, { readonly message: string }>): Effect.Effect<string> =>
   Effect.map(Effect.flip(reading), (error) => error.message).pipe(Effect.orDie)
+
+describe("readPublishedTopics", () => {
+  it.effect("separates URLs at commas, and reads a value of spaces once", () =>
+    Effect.gen(function*() {
+      const list = yield* of([["hub.url", "http://a/1,2 , http://b/,https://c/"]])
+      assert.deepStrictEqual(yield* readPublishedTopics(list), ["http://a/1,2", "http://b/", "https://c/"])
+      const started = performance.now()
+      const spaces = yield* of([["hub.url", `http://a/${" ".repeat(1_000_000)}b`]])
+      assert.lengthOf(yield* readPublishedTopics(spaces), 1)
+      assert.isBelow(performance.now() - started, 1_000)
+    }))
+})
 
 describe("normalizeName", () => {
   it.each([

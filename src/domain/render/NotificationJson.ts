@@ -154,10 +154,13 @@ const toSource = (source: Source | undefined): JsonObject | undefined =>
     standardLinks: groupLinks(completeLinks(source.links, source.title))
   }
 
+/** Characters at the end of a URI of a type that are read: a pattern takes seconds for a hundred thousand slashes. */
+const maxTypeLength = 2_048
+
 /** The last path part of the last URI, because the last type is the most general one. */
 const shortenUri = (uris: ReadonlyArray<string> | undefined): string | undefined => {
   const last = uris?.at(-1)
-  return last === undefined ? undefined : last.replace(/\/+$/, "").replace(/^.*[/#]/s, "")
+  return last === undefined ? undefined : last.slice(-maxTypeLength).replace(/\/+$/, "").replace(/^.*[/#]/s, "")
 }
 
 const toSeconds = (at: number | undefined): number | undefined =>
