@@ -167,8 +167,13 @@ export const makePagesEndpoint = Effect.gen(function*() {
   return handle
 })
 
-/** Path without the query, and without slashes at the end. */
-const pathOf = (url: string): string => (url.split("?", 1)[0] ?? "").replace(/(?<=.)\/+$/, "")
+/** Path without the query, and without slashes at the end. A pattern would take a second for 30,000 slashes with another sign behind. */
+const pathOf = (url: string): string => {
+  const path = url.split("?", 1)[0] ?? ""
+  let end = path.length
+  while (end > 1 && path[end - 1] === "/") end--
+  return path.slice(0, end)
+}
 
 /** A page for a visitor who may not see the entry; undefined for those who may. */
 const refuseVisit = (

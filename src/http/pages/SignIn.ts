@@ -10,8 +10,8 @@ import { signInPath } from "./Problems.ts"
 /** Maximum characters of a login and of a secret in the form. */
 const maxLength = 1024
 
-/** A page of the dashboard, and no address of another site. */
-const isOwnPage = (path: string): boolean => /^\/dashboard(?:[/?]|$)/.test(path) && !/[\\\s]|\/\//.test(path)
+/** A page of the dashboard, and no address of another site. A header holds ASCII alone. */
+const isOwnPage = (path: string): boolean => /^\/dashboard(?:[/?][!-~]*)?$/.test(path) && !/\\|\/\//.test(path)
 
 const signInPage = publicPage(signInPath, ({ query, sent }) =>
   Effect.sync(() => {

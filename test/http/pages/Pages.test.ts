@@ -24,6 +24,29 @@ describe("the pages", () => {
       assert.strictEqual((yield* get("/dashboard", cookie)).status, 303)
     }))
 
+  it.live("lead back to pages of the dashboard alone", () =>
+    Effect.gen(function*() {
+      const { post } = yield* serveDashboard()
+      const leadsTo = (next: string) =>
+        Effect.map(
+          post("/dashboard/sign-in", { login: operator.login, secret: operator.password, next }),
+          ({ headers, status }) => [status, headers.get("location")]
+        )
+      assert.deepStrictEqual(yield* leadsTo("/dashboard/tokens?x=%20"), [303, "/dashboard/tokens?x=%20"])
+      for (const next of ["/dashboard?世", "//b.example", "/dashboard//b.example", "/dashboard\\b", "/dashboard/\n"]) {
+        assert.deepStrictEqual(yield* leadsTo(next), [303, "/dashboard"], next)
+      }
+    }))
+
+  it.live("read a path of slashes once", () =>
+    Effect.gen(function*() {
+      const { get } = yield* serveDashboard()
+      yield* get("/docs")
+      const started = performance.now()
+      assert.strictEqual((yield* get(`/docs/${"/".repeat(30_000)}x`)).status, 404)
+      assert.isBelow(performance.now() - started, 500)
+    }))
+
   it.live("answer a wrong password with the form, its login and the reason", () =>
     Effect.gen(function*() {
       const { post } = yield* serveDashboard()
