@@ -63,10 +63,14 @@ const readableText = ({ body, contentType }: Document): string => {
   return `${lines.split("\n", maxTextLines).join("\n").trimEnd()}\n`
 }
 
-/** JSON as it is written, with a line for each value. Digits stay, because no number is parsed. */
+/**
+ * JSON as it is written, with a line for each value. Digits stay, because no number is parsed.
+ *
+ * A string without an end reaches to the end of the text. The pattern would otherwise try each quote behind it again.
+ */
 const splitJson = (text: string): string => {
   let depth = 0
-  return text.replace(/"(?:[^"\\]|\\.)*"|[{}[\],]|\s+/g, (token) => {
+  return text.replace(/"(?:[^"\\]|\\[^])*"?|[{}[\],]|\s+/g, (token) => {
     const indent = (change: number) => `\n${"  ".repeat(Math.min(Math.max(depth += change, 0), 20))}`
     if (token === "{" || token === "[") return `${token}${indent(1)}`
     if (token === "}" || token === "]") return `${indent(-1)}${token}`

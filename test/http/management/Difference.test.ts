@@ -48,6 +48,13 @@ describe("describeDifference", () => {
     assert.strictEqual(linesOf("text/html", random(1), random(3)), undefined)
   })
 
+  it("reads a string without an end once", () => {
+    const started = performance.now()
+    const text = `"${"\\\"".repeat(120_000)}`
+    assert.lengthOf(linesOf("application/json", text, `${text}x`) ?? [], 2)
+    assert.isBelow(performance.now() - started, 1_000)
+  })
+
   it("shows no control characters, and bounds lines", () => {
     const [, removed] = linesOf("text/plain", "a\n\u001b[31mred\u202e\n", "a\nb\n") ?? []
     assert.strictEqual(removed, "removed [31mred")
