@@ -5,6 +5,9 @@ import { Html, html } from "./Html.ts"
 /** Characters of a content that are shown. */
 const maxLength = 256 * 1024
 
+/** Tags of a content that are shown: the time of the parser grows with the square of the open elements. */
+const maxTags = 8_000
+
 /** Levels of elements. */
 const maxDepth = 60
 
@@ -22,7 +25,7 @@ export const sanitize = (text: Text): Effect.Effect<Html> => {
     Effect.promise(() => import("sanitize-html")), // loads a CSS parser, too
     ({ default: clean }) =>
       Html.trusted(
-        clean(value, {
+        clean(cutTags(value), {
           allowedTags,
           allowedAttributes: { a: ["href", "rel"], bdo: [], td: ["colspan", "rowspan"], th: ["colspan", "rowspan"] },
           allowedSchemes: ["http", "https", "mailto"],
@@ -46,6 +49,16 @@ export const sanitize = (text: Text): Effect.Effect<Html> => {
         })
       )
   )
+}
+
+/** The markup up to its tag `maxTags`. */
+const cutTags = (markup: string): string => {
+  let at = -1
+  for (let tags = 0; tags <= maxTags; tags++) {
+    at = markup.indexOf("<", at + 1)
+    if (at < 0) return markup
+  }
+  return markup.slice(0, at)
 }
 
 const allowedTags = [

@@ -25,6 +25,13 @@ describe("sanitize", () => {
       )
     }))
 
+  it.effect("reads elements without an end in bounded time", () =>
+    Effect.gen(function*() {
+      const started = performance.now()
+      yield* clean(`${"<b>".repeat(43_000)}${"</i>".repeat(32_000)}`)
+      assert.isBelow(performance.now() - started, 2_000)
+    }))
+
   it.effect("turns everything that would be loaded into links", () =>
     Effect.gen(function*() {
       assert.strictEqual(
