@@ -117,7 +117,7 @@ export const makeLiveEndpoint = Effect.gen(function*() {
       caller: Caller,
       ofAll: boolean
     ): Effect.fn.Return<Response, Refusal | HttpRejection, Scope.Scope> {
-      const connection = yield* registry.admit(caller)
+      const connection = yield* registry.admit(caller, ofAll ? "admin" : "retrieve")
       const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
       const writer = new StreamWriter(response, headers, { memory, key: accountKey(caller.account.id) })
       const ended = yield* Deferred.make<void>()

@@ -1,13 +1,19 @@
 import { Context, type Effect, type Scope } from "effect"
-import type { Caller } from "#domain/Account.ts"
+import type { Caller, Right } from "#domain/Account.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 
 /** An open stream or long poll. One object and one finalizer each, because ten thousand may be open. */
 export class StreamConnection {
+  /** The stream ends when its credential loses this right. */
+  readonly right: Right
   /** Called every 15 s. */
   onHeartbeat: () => void = () => {}
   #end: (() => void) | undefined
   #hasEnded = false
+
+  constructor(right: Right = "retrieve") {
+    this.right = right
+  }
 
   /** Called when Windhover stops or the credential loses its right; at once when this has happened before. */
   set onEnd(end: () => void) {
@@ -23,8 +29,8 @@ export class StreamConnection {
 
 /** The open streams and long polls of this runner: their number, heartbeats and end. */
 export class StreamRegistry extends Context.Service<StreamRegistry, {
-  /** Admits a stream for the scope. Refuses the stream when the account or the runner has reached its maximum. */
-  readonly admit: (caller: Caller) => Effect.Effect<StreamConnection, Refusal, Scope.Scope>
+  /** Admits a stream for the scope, with the right that it needs. Refuses the stream when the account or the runner has reached its maximum. */
+  readonly admit: (caller: Caller, right?: Right) => Effect.Effect<StreamConnection, Refusal, Scope.Scope>
   /** Ends all streams, so that a shutdown does not wait for them. */
   readonly close: Effect.Effect<void>
   readonly count: () => number

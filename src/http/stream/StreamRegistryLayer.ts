@@ -1,5 +1,5 @@
 import { Effect, Layer, Schedule } from "effect"
-import type { Caller } from "#domain/Account.ts"
+import type { Caller, Right } from "#domain/Account.ts"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -35,9 +35,9 @@ export const layer = Layer.effect(
       Effect.forkScoped
     )
     return StreamRegistry.of({
-      admit: (caller) =>
+      admit: (caller, right) =>
         Effect.acquireRelease(
-          Effect.suspend(() => streams.add(caller)),
+          Effect.suspend(() => streams.add(caller, right)),
           (stream) => Effect.sync(() => streams.remove(caller, stream))
         ),
       close: Effect.sync(() => streams.close()),
@@ -46,15 +46,13 @@ export const layer = Layer.effect(
   })
 )
 
-/** Ends the streams of revoked tokens, of tokens without the right to retrieve, and of old passwords. */
+/** Ends the streams of revoked tokens, of credentials without the right of the stream, and of old passwords. */
 const endUnauthorized = (streams: StreamTable, accounts: AccountStore["Service"]) =>
   Effect.gen(function*() {
     const credentials = streams.credentials()
     if (credentials.length === 0) return
     const rights = yield* accounts.rightsOf(credentials)
-    for (const credential of credentials) {
-      if (rights.get(credential)?.has("retrieve") !== true) streams.endAllOf(credential)
-    }
+    for (const credential of credentials) streams.endOthers(credential, rights.get(credential) ?? new Set())
   })
 
 /** The open streams by credential and by heartbeat. */
@@ -72,12 +70,12 @@ class StreamTable {
     this.#accounts = new KeyedCounter({ maxPerKey: maxStreamsPerAccount, maxTotal: maxStreams })
   }
 
-  add({ account: { id }, credential }: Caller): Effect.Effect<StreamConnection, Refusal> {
+  add({ account: { id }, credential }: Caller, right?: Right): Effect.Effect<StreamConnection, Refusal> {
     const count = this.#accounts.get(id)
     if (!this.#accounts.tryAdd(id)) {
       return Effect.fail(count >= this.#maxPerAccount ? tooManyOfAccount(count) : tooManyStreams)
     }
-    const stream = new StreamConnection()
+    const stream = new StreamConnection(right)
     if (this.#isClosing) stream.end()
     this.#currentSlot().add(stream)
     let sameCredential = this.#byCredential.get(credential)
@@ -108,13 +106,14 @@ class StreamTable {
     return [...this.#byCredential.keys()]
   }
 
-  endAllOf(credential: string): void {
-    for (const stream of this.#byCredential.get(credential) ?? []) stream.end()
+  /** Ends the streams of a credential whose right is not among `rights`. */
+  endOthers(credential: string, rights: ReadonlySet<Right>): void {
+    for (const stream of this.#byCredential.get(credential) ?? []) if (!rights.has(stream.right)) stream.end()
   }
 
   close(): void {
     this.#isClosing = true
-    for (const credential of this.credentials()) this.endAllOf(credential)
+    for (const credential of this.credentials()) this.endOthers(credential, new Set())
   }
 
   #currentSlot(): Set<StreamConnection> {

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import type { Hub, Representation } from "#actors/operations/Hub.ts"
 import type { Listener } from "#actors/stream/Listeners.ts"
 import type { Document, News } from "#domain/delivery/Notification.ts"
+import { type Right, rights, tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { describeApi } from "#http/OpenApi.ts"
 import { accounts, basic, caller } from "#test/support/Api.ts"
@@ -150,6 +151,26 @@ describe("a stream of server-sent events", () => {
       yield* listening(1)
       yield* other.receiveLines(6)
       assert.deepStrictEqual(yield* other.receiveLines(2), [":", ""])
+    }))
+
+  it.effect("of all accounts ends when its account is no operator's any more", () =>
+    Effect.gen(function*() {
+      let granted: ReadonlyArray<Right> = tokenRights
+      const store = Layer.mock(AccountStore, {
+        authenticate: () => Effect.succeedSome(caller(granted)),
+        rightsOf: () => Effect.sync(() => new Map([["token:1", new Set(granted)]]))
+      })
+      const { connect } = yield* serveRoutes({}, store)
+      const [all, own] = [yield* connect, yield* connect]
+      yield* all.send(get("/api/live?all=true"))
+      yield* all.receiveHead
+      yield* own.send(get("/api/live"))
+      yield* own.receiveHead
+      granted = rights
+      yield* TestClock.adjust("15 seconds")
+      yield* all.closed
+      yield* TestClock.adjust("15 seconds")
+      assert.deepStrictEqual(yield* own.receiveLines(4), [":", "", ":", ""])
     }))
 
   it.effect("differs from streams of lines and Atom documents, with heartbeats between documents", () =>
