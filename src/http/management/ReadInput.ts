@@ -98,7 +98,7 @@ const expectationOf = (field: Schema.Struct.Fields[string] | undefined): string 
 }
 
 /** Fields whose values no sentence repeats. */
-const secretFields: ReadonlySet<string> = new Set(["secret", "headers"])
+const secretFields: ReadonlySet<string> = new Set(["secret", "headers", "password"])
 
 const describeReceived = (name: string, path: ReadonlyArray<PropertyKey>, values: object): string => {
   if (secretFields.has(String(path[0]))) return ""

@@ -78,6 +78,9 @@ describe("accounts", () => {
       }])
       assert.deepStrictEqual(Option.map(yield* find("bob"), ({ disabled }) => disabled), Option.some(true))
       assert.strictEqual((yield* call("/api/accounts/change", { login: "nobody", disabled: true }))[0], 404)
+      const malformed = yield* call("/api/accounts/create", { login: "carol", password: 987_654_321 })
+      assert.strictEqual(malformed[0], 422)
+      assert.notInclude(JSON.stringify(malformed[1]), "987654321")
       const created = yield* call("/api/accounts/create", { login: "carol", password: "battery staple" })
       assert.strictEqual(created[0], 200)
       assert.deepStrictEqual(yield* call("/api/accounts/delete", { login: "carol" }), [
