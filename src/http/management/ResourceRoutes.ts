@@ -142,6 +142,9 @@ const resource = makeRoute({
   })
 })
 
+/** The cursor has the id of an entry, which its publisher chooses. */
+const maxEntryCursorLength = 12_288
+
 const entriesCursor = makeCursor("entries", Field.text(8_192, ""))
 
 const entries = makeRoute({
@@ -150,7 +153,12 @@ const entries = makeRoute({
   right: "retrieve",
   group,
   summary: "Lists the stored entries of a resource, newest first, without their contents",
-  input: Schema.Struct({ resource: resourceId, all: Field.ofAll, limit: Field.limit, cursor: Field.cursor }),
+  input: Schema.Struct({
+    resource: resourceId,
+    all: Field.ofAll,
+    limit: Field.limit,
+    cursor: Field.cursorOf(maxEntryCursorLength)
+  }),
   output: Schema.Struct({
     entries: Schema.Array(Schema.Struct({
       id: Schema.String,
