@@ -9,7 +9,7 @@ import { fragmentOf, withoutFragment } from "#domain/poll/Fragment.ts"
 import type { Outline } from "#domain/ports/Selector.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
-import { maxCallbackLength } from "#domain/Subscription.ts"
+import { maxCallbackLength, type Subscription } from "#domain/Subscription.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
 import { field, formTag, hidden, searchForm, select, submit } from "./Forms.ts"
 import { attributes, type Html, html } from "./Html.ts"
@@ -286,7 +286,8 @@ const subscribe = action(
       const jid = jidOf(caller, settings)
       if (jid === undefined) return yield* badParameter("channel", "Your account has no JID, or XMPP is off.")
       yield* hub.subscribeJid({ caller, jid, resources: [{ topic, ...wanted }] })
-      return yield* openSubscription(hub, caller, "Subscribed. Entries come as messages.")
+      const made = { topic, endpoint: jid.bare }
+      return yield* openSubscription(hub, caller, made, "Subscribed. Entries come as messages.")
     }
     const callback = channel === "null" ? nullDevice(settings.baseUrl) : readText(form, "callback")?.trim()
     if (callback === undefined) {
@@ -303,29 +304,33 @@ const subscribe = action(
       ...wanted,
       ...(secret !== undefined && { secret })
     })
-    if (channel === "null") return yield* openSubscription(hub, caller, "Followed.")
-    return yield* sendTest(hub, caller)
+    const made = { topic, endpoint: callback }
+    if (channel === "null") return yield* openSubscription(hub, caller, made, "Followed.")
+    return yield* sendTest(hub, caller, made)
   })
 )
 
-/** The newest subscription of the account: the one of this form, unless it existed before. */
-const findNewest = (hub: Hub["Service"], caller: Caller) =>
+type Made = Pick<Subscription, "topic" | "endpoint">
+
+/** The newest subscription of the account, if it is the one of this form. A subscription that existed before is an older one. */
+const findNewest = (hub: Hub["Service"], caller: Caller, { endpoint, topic }: Made) =>
   Effect.map(
     hub.list({ caller, page: 1, byPage: 1, newestFirst: true }),
-    ({ items: [item] }) => item?.subscription
+    ({ items: [item] }) =>
+      item?.subscription.topic === topic && item.subscription.endpoint === endpoint ? item.subscription : undefined
   )
 
-const openSubscription = (hub: Hub["Service"], caller: Caller, text: string) =>
+const openSubscription = (hub: Hub["Service"], caller: Caller, made: Made, text: string) =>
   Effect.map(
-    findNewest(hub, caller),
+    findNewest(hub, caller, made),
     (subscription) =>
       goTo(subscription === undefined ? subscriptionsPath : `${subscriptionsPath}/${subscription.id}`, text)
   )
 
 /** Ends with a test notification, whose failure leaves the subscription. */
-const sendTest = Effect.fnUntraced(function*(hub: Hub["Service"], caller: Caller) {
-  const subscription = yield* findNewest(hub, caller)
-  if (subscription === undefined) return goTo(subscriptionsPath, "Subscribed.")
+const sendTest = Effect.fnUntraced(function*(hub: Hub["Service"], caller: Caller, made: Made) {
+  const subscription = yield* findNewest(hub, caller, made)
+  if (subscription === undefined) return goTo(subscriptionsPath, "Subscribed, without a test: see the list.")
   const tested = yield* Effect.result(
     Recovery.use((recovery) => recovery.sendTest({ caller, subscription: subscription.id }))
   )

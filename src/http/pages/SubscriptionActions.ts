@@ -135,12 +135,12 @@ const readChoice = <A extends string>(form: Parameters, name: string, choices: {
     : Effect.succeed(choice)
 }
 
-/** Subscribes again with the same topic and callback, which changes the rest. */
+/** Subscribes again with the same topic and callback, which changes the rest. A paused subscription stays paused. */
 const edit = subscriptionAction(
   "edit",
   "subscribe",
   Effect.fnUntraced(function*(id, { caller }, form) {
-    const { subscription: { endpoint, feedsOnly, format: storedFormat, secret, topic } } = yield* findListed(caller, id)
+    const { subscription: { endpoint, secret, state, topic, ...before } } = yield* findListed(caller, id)
     const format = yield* readChoice(form, "format", formats)
     const retry = yield* readChoice(form, "retry", retries)
     yield* Hub.use((hub) =>
@@ -153,10 +153,13 @@ const edit = subscriptionAction(
         discover: false,
         ...(secret !== undefined && { secret }),
         ...(format !== undefined && { format }),
-        ...(format === storedFormat && feedsOnly === true && { feedsOnly }),
+        ...(format === before.format && before.feedsOnly === true && { feedsOnly: true }),
         ...(retry !== undefined && { retry })
       })
     )
+    if (state === "paused") {
+      yield* SubscriptionControl.use((control) => control.pause({ caller, subscription: id }))
+    }
     return back(id, "Saved.")
   })
 )
