@@ -152,20 +152,26 @@ const requireCurrentSchema = Effect.gen(function*() {
   )
 })
 
-/** Creates the schema without indexes. The target is emptied again unless `keep` is called. */
+/**
+ * Creates the schema without indexes. The target is emptied again unless `keep` is called.
+ *
+ * A failed transaction leaves nothing to remove, and the tables that another move has created meanwhile stay.
+ */
 const prepareTarget = Effect.fnUntraced(
   function*(target: SqlClient.SqlClient, tables: ReadonlyArray<Catalog.Table>, origin: string) {
     let isComplete = false
-    yield* Effect.addFinalizer(() => isComplete ? Effect.void : Effect.ignore(on(target)(clear)))
-    const definitions = yield* target.withTransaction(
-      on(target)(Effect.gen(function*() {
-        yield* migrate
-        yield* Changes.mark(
-          false,
-          `The rows of ${origin} are being moved into this database. Wait for the end of 'windhover move'.`
-        )
-        return yield* Load.strip(tables)
-      }))
+    const definitions = yield* Effect.acquireRelease(
+      target.withTransaction(
+        on(target)(Effect.gen(function*() {
+          yield* migrate
+          yield* Changes.mark(
+            false,
+            `The rows of ${origin} are being moved into this database. Wait for the end of 'windhover move'.`
+          )
+          return yield* Load.strip(tables)
+        }))
+      ),
+      () => isComplete ? Effect.void : Effect.ignore(on(target)(clear))
     )
     return { definitions, keep: () => void (isComplete = true) }
   }
