@@ -47,7 +47,9 @@ export const limit = optional(integer(1, 100, "Maximum of rows in the response; 
 export const defaultLimit = 20
 
 export const cursorOf = (maxLength: number) =>
-  optional(text(maxLength, "`next` of the page before; the list begins at its start without it.", "the cursor of a page"))
+  optional(
+    text(maxLength, "`next` of the page before; the list begins at its start without it.", "the cursor of a page")
+  )
 
 /** Where a page begins. */
 export const cursor = cursorOf(maxCursorLength)

@@ -9,7 +9,8 @@ describe("GET /api/entries", () => {
       const id = `tag:a.example,2026:${"x".repeat(2_000)}`
       const seen: Array<string | undefined> = []
       const reports = Layer.mock(ResourceReports, {
-        entries: ({ before }) => Effect.sync(() => (seen.push(before), [{ resourceId: 1, entry: { id }, firstSeen: 0 }]))
+        entries: ({ before }) =>
+          Effect.sync(() => (seen.push(before), [{ resourceId: 1, entry: { id }, firstSeen: 0 }]))
       })
       const api = yield* makeApi({}, accounts, {}, writes, Layer.merge(management, reports))
       const first = yield* api("/api/entries?resource=1&limit=1", { headers: basic() })

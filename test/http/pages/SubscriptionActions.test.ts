@@ -33,7 +33,10 @@ const served = Effect.gen(function*() {
   const control = Layer.mock(SubscriptionControl, {
     pause: ({ subscription }) => Effect.sync(() => (paused.push(subscription), stored))
   })
-  const dashboard = yield* serveDashboard({ hub, services: Layer.mergeAll(management, control, Layer.mock(Recovery, {})) })
+  const dashboard = yield* serveDashboard({
+    hub,
+    services: Layer.mergeAll(management, control, Layer.mock(Recovery, {}))
+  })
   return { ...dashboard, subscribed, paused, cookie: yield* dashboard.signIn() }
 })
 
