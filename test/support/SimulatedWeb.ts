@@ -15,6 +15,8 @@ import * as ActorsLayer from "#actors/ActorsLayer.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import * as Settings from "#layers/Settings.ts"
+import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
+import { StrangerLedger } from "#domain/limits/StrangerLedger.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 
 /** A callback's answer: a status, perhaps with a Retry-After, or a failure. */
@@ -218,7 +220,11 @@ export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fe
 })
 
 /** The outside: stores in memory and a scripted web, which outlive the runners. */
-export const layerOutside = Layer.mergeAll(MemoryStores.layer, layerWeb)
+export const layerOutside = Layer.mergeAll(
+  MemoryStores.layer,
+  layerWeb,
+  Layer.sync(StrangersLedger, () => new StrangerLedger()) // the default one would see the clock of each test go back
+)
 
 /** One runner with all partitions, exact polling times and the given senders. */
 export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>) =>

@@ -11,8 +11,19 @@ const root = new URL("../../../", import.meta.url)
 const rootDocuments = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
 /** Documents of the index, in the order of a reader. */
-const guides = ["walkthrough", "http", "webhooks", "receiving", "resources", "management", "events", "xmpp"]
-const operation = ["monitoring", "security", "performance", "embedding"]
+const guides = [
+  "walkthrough",
+  "dashboard",
+  "http",
+  "webhooks",
+  "receiving",
+  "resources",
+  "management",
+  "import",
+  "events",
+  "xmpp"
+]
+const operation = ["install", "backup", "monitoring", "security", "performance", "embedding"]
 
 /** Files below the root of the project by the last part of their address: `http`, `decisions/0001-…`. */
 const listFiles = async (): Promise<ReadonlyMap<string, string>> => {

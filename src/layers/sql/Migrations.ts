@@ -4,7 +4,7 @@ import { type DatabaseError, databaseError } from "#layers/postgres/DatabaseErro
 import { statements as schema } from "#layers/sql/migrations/0001-schema.ts"
 import { describe } from "./Query.ts"
 
-interface Migration {
+export interface Migration {
   /** Ascending. The number of the last one is the version of the schema. */
   readonly number: number
   readonly name: string
