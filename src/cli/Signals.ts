@@ -18,8 +18,8 @@ export interface Host {
 /** Time in which a second signal is an echo of the first one. Terminals and systemd signal the whole process group, and npm forwards its signals. */
 const echoTime = "2 seconds"
 
-/** Time of an ordinary stop before the first check of the database: pools of connections close one after the other. */
-const ordinaryStopTime = "8 seconds"
+/** Time of an ordinary stop before the first check of the database. */
+const ordinaryStopTime = "4 seconds"
 
 /** Interval between two checks of the database during a stop. */
 const checkInterval = "2 seconds"

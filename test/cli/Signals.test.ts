@@ -61,7 +61,7 @@ describe("Signals", () => {
       const check = Effect.delay(Effect.sync(() => answers.shift() ?? false), "1 second")
       yield* Signals.watch(process, check)
       process.signals.emit("SIGTERM")
-      yield* TestClock.adjust("11999 millis") // 8 s, a check, 2 s, and a check
+      yield* TestClock.adjust("7999 millis") // 4 s, a check, 2 s, and a check
       assert.deepStrictEqual(process.ended, [])
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual(process.ended, ["with 1"])
