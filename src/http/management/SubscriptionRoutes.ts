@@ -1,9 +1,9 @@
 import { Effect, Schema } from "effect"
-import { Hub, type ListedSubscription } from "#actors/operations/Hub.ts"
+import type { Hub, ListedSubscription } from "#actors/operations/Hub.ts"
+import { listSubscriptionPage } from "#actors/operations/SubscriptionPage.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
 import { diagnose } from "#domain/delivery/Diagnosis.ts"
 import { maxLabelLength, maxLabels } from "#domain/Labels.ts"
-import * as Search from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { makeCursor } from "./Cursor.ts"
 import * as Field from "./Fields.ts"
@@ -94,23 +94,10 @@ const subscriptions = makeRoute({
   }),
   run: Effect.fnUntraced(function*({ cursor, limit = Field.defaultLimit, search }, { caller }) {
     const after = yield* subscriptionsCursor.parse(cursor)
-    const parsed = search === undefined ? undefined : yield* Effect.fromResult(Search.parseLine(search, "search"))
-    const { items } = yield* Hub.use((hub) =>
-      hub.list({
-        caller,
-        page: 1,
-        byPage: limit + 1,
-        newestFirst: true,
-        counted: "items",
-        ...(parsed !== undefined && { search: parsed }),
-        ...(after !== undefined && { after })
-      })
-    )
-    const rows = items.slice(0, limit)
-    const last = rows.at(-1)
+    const { next, rows } = yield* listSubscriptionPage({ caller, search, after, limit })
     return {
       subscriptions: rows.map(subscriptionJson),
-      ...(items.length > limit && last !== undefined && { next: subscriptionsCursor.format(last.subscription.id) })
+      ...(next !== undefined && { next: subscriptionsCursor.format(next) })
     }
   })
 })

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
+import { listSubscriptionPage } from "#actors/operations/SubscriptionPage.ts"
 import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
 import { Hub, type ListedSubscription } from "#actors/operations/Hub.ts"
 import { diagnose, type Diagnosis } from "#domain/delivery/Diagnosis.ts"
 import type { LoggedAttempt, LoggedDenial } from "#domain/delivery/DeliveryLogEntry.ts"
 import type { Caller } from "#domain/Account.ts"
 import { NotSubscribed, refuse } from "#domain/Refusal.ts"
-import * as Search from "#domain/Search.ts"
 import { shownFormat } from "#domain/Subscription.ts"
 import { attemptTable } from "./DeliveryPages.ts"
 import { buttonForm, field, formTag, select, submit } from "./Forms.ts"
@@ -33,20 +33,7 @@ const subscriptions = page(
     const search = readText(query, "search")
     const cursor = readText(query, "cursor")
     const after = yield* readOptionalId(query, "cursor")
-    const parsed = search === undefined ? undefined : yield* Effect.fromResult(Search.parseLine(search, "search"))
-    const { items } = yield* Hub.use((hub) =>
-      hub.list({
-        caller,
-        page: 1,
-        byPage: pageSize + 1,
-        newestFirst: true,
-        counted: "items",
-        ...(parsed !== undefined && { search: parsed }),
-        ...(after !== undefined && { after })
-      })
-    )
-    const rows = items.slice(0, pageSize)
-    const next = items.length > pageSize ? rows.at(-1)?.subscription.id : undefined
+    const { next, rows } = yield* listSubscriptionPage({ caller, search, after, limit: pageSize })
     return {
       title: "Subscriptions",
       lead: html`Each sends the news of a URL to a callback, a JID or nowhere. Newest first.`,
