@@ -14,6 +14,7 @@ import {
   checkUrl,
   decodeAnswer,
   givenFlags,
+  readPages,
   RemoteError,
   type RemoteService
 } from "./RemoteService.ts"
@@ -116,18 +117,17 @@ interface Page {
 /** Asks a running service for the attempts of one account. */
 const readRemotePages = Effect.fnUntraced(
   function*(service: RemoteService, { after, from, to, ...filter }: Flags, limit: number) {
-    const items: Array<Row> = []
-    let cursor: string | undefined = Option.isSome(after) ? String(after.value) : undefined
-    do {
-      const page: typeof AttemptPage.Type = yield* callManagementApi(service, "GET", "/api/deliveries", {
-        ...givenFlags({ ...filter, from: Option.map(from, isoOf), to: Option.map(to, isoOf) }),
-        limit: Math.min(limit - items.length, 100),
-        ...(cursor !== undefined && { cursor })
-      }).pipe(Effect.flatMap(decodeAnswer(AttemptPage)))
-      items.push(...page.deliveries.map(rowOf))
-      cursor = page.next
-    } while (cursor !== undefined && items.length < limit)
-    return { items, ...(cursor !== undefined && { next: cursor }) } satisfies Page
+    const asked = givenFlags({ ...filter, from: Option.map(from, isoOf), to: Option.map(to, isoOf) })
+    const { next, rows } = yield* readPages(
+      limit,
+      Option.getOrUndefined(Option.map(after, String)),
+      (page) =>
+        callManagementApi(service, "GET", "/api/deliveries", { ...asked, ...page }).pipe(
+          Effect.flatMap(decodeAnswer(AttemptPage)),
+          Effect.map(({ deliveries, next }) => ({ rows: deliveries.map(rowOf), next }))
+        )
+    )
+    return { items: rows, ...(next !== undefined && { next }) } satisfies Page
   }
 )
 

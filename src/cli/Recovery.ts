@@ -1,6 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { callManagementApi, decodeAnswer, givenFlags, RemoteError, serviceFlags } from "./RemoteService.ts"
+import { callManagementApi, decodeAnswer, givenFlags, readPages, RemoteError, serviceFlags } from "./RemoteService.ts"
 import { countOf } from "#domain/Count.ts"
 import { print } from "./Output.ts"
 import { nameOf, subscriptionFlags } from "./SubscriptionFlags.ts"
@@ -32,17 +32,15 @@ export const undelivered = Command.make(
     )
   },
   Effect.fnUntraced(function*({ limit, ...flags }) {
-    const rows: Array<UndeliveredRow> = []
-    let cursor: string | undefined
-    do {
-      const page = yield* callManagementApi(flags, "GET", "/api/undelivered", {
-        ...nameOf(flags),
-        limit: Math.min(limit - rows.length, 100),
-        ...(cursor !== undefined && { cursor })
-      }).pipe(Effect.flatMap(decodeAnswer(Undelivered)))
-      rows.push(...page.undelivered)
-      cursor = page.next
-    } while (cursor !== undefined && rows.length < limit)
+    const { next, rows } = yield* readPages(
+      limit,
+      undefined,
+      (page) =>
+        callManagementApi(flags, "GET", "/api/undelivered", { ...nameOf(flags), ...page }).pipe(
+          Effect.flatMap(decodeAnswer(Undelivered)),
+          Effect.map(({ next, undelivered }) => ({ rows: undelivered, next }))
+        )
+    )
     if (rows.length === 0) return yield* print("Every notification is delivered.")
     yield* print(renderTable([
       ["SUBSCRIPTION", "SEQUENCE", "STATE", "TRIES", "NEXT", "REASON", "CALLBACK", "TOPIC"],
@@ -57,7 +55,7 @@ export const undelivered = Command.make(
         row.topic
       ])
     ]))
-    if (cursor !== undefined) yield* print("More notifications follow; --limit shows them.")
+    if (next !== undefined) yield* print("More notifications follow; --limit shows them.")
   })
 ).pipe(Command.withDescription("List notifications that their callbacks have not accepted: waiting and dropped ones"))
 

@@ -122,3 +122,32 @@ export const givenFlags = (flags: { readonly [name: string]: Option.Option<unkno
 /** The answer is not Windhover's. */
 export const otherService = (): RemoteError =>
   new RemoteError({ message: "The answer is not one of Windhover's: does --url name another service?" })
+
+/** Rows of one page of a list, and the cursor of the next page. */
+interface ListedPage<Row> {
+  readonly rows: ReadonlyArray<Row>
+  readonly next?: string | undefined
+}
+
+/** Maximum of rows that the service puts on a page. */
+const maxPageRows = 100
+
+/** Reads page after page of a list, from a cursor on, until there are `limit` rows or no further ones. */
+export const readPages = <Row, E, R>(
+  limit: number,
+  from: string | undefined,
+  readPage: (page: { readonly limit: number; readonly cursor?: string }) => Effect.Effect<ListedPage<Row>, E, R>
+): Effect.Effect<ListedPage<Row>, E, R> =>
+  Effect.gen(function*() {
+    const rows: Array<Row> = []
+    let cursor = from
+    do {
+      const page = yield* readPage({
+        limit: Math.min(limit - rows.length, maxPageRows),
+        ...(cursor !== undefined && { cursor })
+      })
+      rows.push(...page.rows)
+      cursor = page.next
+    } while (cursor !== undefined && rows.length < limit)
+    return { rows, next: cursor }
+  })
