@@ -5,7 +5,6 @@ import type { ListLine } from "#domain/transfer/ListLine.ts"
 import { makeFetchList } from "./FetchList.ts"
 import { Import, type ImportCounts, type ImportEvent, type ImportRequest, type LineResult } from "./Import.ts"
 import { makeImportBatch } from "./ImportBatch.ts"
-import { readLines } from "./ReadLines.ts"
 
 /** Imports that run at once: of all accounts, and of one account. */
 const maxImports = 4
@@ -32,6 +31,7 @@ export const layer = Layer.effect(
         () => Effect.sync(() => running.remove(key))
       )
       const bytes = typeof source === "string" ? yield* fetchList(source) : source
+      const { readLines } = yield* loadReaders
       const progress: Progress = { bytes: 0, counts: noCounts }
       const events = readLines(bytes, (length) => void (progress.bytes += length)).pipe(
         Stream.groupedWithin(batchSize, maxBatchWait),
@@ -45,6 +45,9 @@ export const layer = Layer.effect(
     return Import.of({ start })
   })
 )
+
+/** The first import loads the readers: a start needs none of their forty modules. */
+const loadReaders = Effect.promise(() => import("#actors/operations/ReadLines.ts"))
 
 const tooManyImports = refuseThrottled(
   "An import of your account, or several of others, are under way. Try again when they have ended.",

@@ -8,7 +8,6 @@ import { toPlainText } from "#domain/render/PlainText.ts"
 import * as Search from "#domain/Search.ts"
 import { checkOfAll } from "./CheckOfAll.ts"
 import { makeCursor } from "./Cursor.ts"
-import { describeDifference } from "./Difference.ts"
 import * as Field from "./Fields.ts"
 import { makeRoute, type ManagementRoute } from "./ManagementRoute.ts"
 
@@ -195,6 +194,9 @@ const entryJson = (entry: Entry) => {
   }
 }
 
+/** The comparison of texts loads with its first use, not with the service. */
+const loadDifference = Effect.promise(() => import("#http/management/Difference.ts"))
+
 const versions = makeRoute({
   method: "GET",
   path: "/api/versions",
@@ -225,7 +227,7 @@ const versions = makeRoute({
     const request = { caller, ofAll: all, id: resource }
     const document = yield* reports.version({ ...request, version })
     const before = since === undefined ? undefined : yield* reports.version({ ...request, version: since })
-    const difference = before === undefined ? undefined : describeDifference(before, document)
+    const difference = before === undefined ? undefined : (yield* loadDifference).describeDifference(before, document)
     return {
       contentType: document.contentType,
       text: stripControls(decodeDocument(document.body, document.contentType)),
