@@ -1,7 +1,7 @@
 import { Config, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { rights, tokenRights } from "#domain/Account.ts"
-import { Administration } from "./Administration.ts"
+import { type AccountView, Administration } from "./Administration.ts"
 import * as AdministrationAccess from "./AdministrationAccess.ts"
 import { renderDate, renderTable } from "./Table.ts"
 import { print } from "./Output.ts"
@@ -34,11 +34,25 @@ const createAccount = Command.make(
   })
 ).pipe(Command.withDescription("Create an account"), Command.provide(AdministrationAccess.layer))
 
+/** Accounts of one answer. */
+const pageSize = 1_000
+
+const readAccounts = Effect.fnUntraced(function*({ accounts }: Administration["Service"]) {
+  const all: Array<typeof AccountView.Type> = []
+  let after: number | undefined
+  do {
+    const { items, next } = yield* accounts(after, pageSize)
+    all.push(...items)
+    after = next
+  } while (after !== undefined)
+  return all
+})
+
 const listAccounts = Command.make(
   "list",
   {},
   Effect.fnUntraced(function*() {
-    const accounts = yield* (yield* Administration).accounts
+    const accounts = yield* readAccounts(yield* Administration)
     yield* print(renderTable([
       ["LOGIN", "CREDITS", "SINCE", "ADMIN", "DISABLED"],
       ...accounts.map(({ admin, createdAt, credits, disabled, login }) => [

@@ -17,6 +17,12 @@ export const AccountView = Schema.Struct({
   disabled: Schema.optionalKey(Schema.Boolean)
 })
 
+export const AccountPageView = Schema.Struct({
+  items: Schema.Array(AccountView),
+  /** Id behind which the next page begins. */
+  next: Schema.optionalKey(Schema.Int)
+})
+
 export const TokenView = Schema.Struct({
   id: Schema.Int,
   name: Schema.String,
@@ -100,7 +106,8 @@ export class Administration extends Context.Service<Administration, {
     password: string,
     admin: boolean
   ) => AdministrationEffect<typeof AccountView.Type>
-  readonly accounts: AdministrationEffect<ReadonlyArray<typeof AccountView.Type>>
+  /** A page of the accounts, oldest first. */
+  readonly accounts: (after: number | undefined, limit: number) => AdministrationEffect<typeof AccountPageView.Type>
   readonly setPassword: (login: string, password: string) => AdministrationEffect<void>
   /** Rejects an invalid JID, and stores its normalized form. */
   readonly changeAccount: (login: string, changes: AccountChanges) => AdministrationEffect<void>

@@ -38,7 +38,9 @@ export const layer = Layer.effect(
     const { xmppDomain } = yield* Settings
     return Administration.of({
       createAccount: (login, password, admin) => createAccount(accounts, login, password, admin),
-      accounts: accounts.list.pipe(failOnStoreError, Effect.withSpan("Administration.accounts")),
+      accounts: Effect.fn("Administration.accounts")((after, limit) =>
+        failOnStoreError(accounts.list({ limit, ...(after !== undefined && { after }) }))
+      ),
       setPassword: (login, password) => setPassword(accounts, login, password),
       changeAccount: (login, changes) => changeAccount(accounts, xmppDomain, login, changes),
       addCredits: Effect.fn("Administration.addCredits")(function*(login, credits) {
@@ -144,7 +146,7 @@ const createAccount = Effect.fn("Administration.createAccount")(
     const problem = loginProblem(login)
     if (problem !== undefined) return yield* fail(`${JSON.stringify(login)} cannot be a login. ${problem}`)
     yield* checkPassword(password)
-    const isFirst = (yield* accounts.list.pipe(failOnStoreError)).length === 0
+    const isFirst = (yield* accounts.list({ limit: 1 }).pipe(failOnStoreError)).items.length === 0
     return yield* accounts.create(login, Redacted.make(password), { admin: admin || isFirst }).pipe(
       Effect.catchTag("LoginTaken", () => Effect.fail(fail(`The account ${JSON.stringify(login)} exists already.`))),
       failOnStoreError

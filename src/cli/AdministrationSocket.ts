@@ -10,6 +10,7 @@ import * as RpcServer from "effect/rpc/RpcServer"
 import { connect } from "node:net"
 import { tokenRights } from "#domain/Account.ts"
 import {
+  AccountPageView,
   AccountView,
   Administration,
   type AdministrationEffect,
@@ -39,7 +40,7 @@ class AdministrationRpcs extends RpcGroup.make(
     { login: Schema.String, password: Schema.String, admin: Schema.Boolean },
     AccountView
   ),
-  makeRpc("ListAccounts", {}, Schema.Array(AccountView)),
+  makeRpc("ListAccounts", { after: Schema.optionalKey(Schema.Int), limit: Schema.Int }, AccountPageView),
   makeRpc("ChangeAccount", {
     login: Schema.String,
     jid: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -76,7 +77,7 @@ const handlers = AdministrationRpcs.toLayer(Effect.gen(function*() {
   const administration = yield* Administration
   return AdministrationRpcs.of({
     CreateAccount: ({ admin, login, password }) => administration.createAccount(login, password, admin),
-    ListAccounts: () => administration.accounts,
+    ListAccounts: ({ after, limit }) => administration.accounts(after, limit),
     ChangeAccount: ({ login, ...changes }) => administration.changeAccount(login, changes),
     SetPassword: ({ login, password }) => administration.setPassword(login, password),
     AddCredits: ({ credits, login }) => administration.addCredits(login, credits),
@@ -125,7 +126,8 @@ const makeClient = Effect.gen(function*() {
   const client = yield* RpcClient.make(AdministrationRpcs)
   return Administration.of({
     createAccount: (login, password, admin) => client.CreateAccount({ login, password, admin }).pipe(mapClientError),
-    accounts: client.ListAccounts({}).pipe(mapClientError),
+    accounts: (after, limit) =>
+      client.ListAccounts({ limit, ...(after !== undefined && { after }) }).pipe(mapClientError),
     changeAccount: (login, changes) => client.ChangeAccount({ login, ...changes }).pipe(mapClientError),
     setPassword: (login, password) => client.SetPassword({ login, password }).pipe(mapClientError),
     addCredits: (login, credits) => client.AddCredits({ login, credits }).pipe(mapClientError),

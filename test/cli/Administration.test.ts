@@ -41,7 +41,7 @@ layer(
     Effect.gen(function*() {
       const administration = yield* Administration
       assert.deepStrictEqual(
-        (yield* administration.accounts).map(({ admin, login }) => [login, admin]),
+        (yield* administration.accounts(undefined, 10)).items.map(({ admin, login }) => [login, admin]),
         [["ann", true], ["bob", undefined]]
       )
       const { message } = yield* Effect.flip(administration.createToken("bob", "", ["admin"]))

@@ -20,7 +20,7 @@ const startTogether = Effect.gen(function*() {
   const created = yield* Effect.all([ensureAccount, ensureAccount, ensureAccount], { concurrency: "unbounded" }).pipe(
     Effect.provideService(AccountStore, { ...accounts, find })
   )
-  const all = yield* accounts.list
+  const { items: all } = yield* accounts.list({ limit: 10 })
   const tokens = yield* Effect.forEach(all, ({ id }) => accounts.listTokens(id))
   return { created: created.filter((one) => one !== undefined), logins: all.map(({ login }) => login), tokens }
 })

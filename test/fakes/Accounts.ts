@@ -57,7 +57,15 @@ export const make = (state: State): AccountStore["Service"] => {
       })
     ),
     remove: Effect.fn("AccountStore.remove")((login) => operation(state, () => remove(state, login))),
-    list: operation(state, () => [...state.accounts.values()].map(({ account }) => account)),
+    list: Effect.fn("AccountStore.list")(({ after = 0, limit, login = "" }) =>
+      operation(state, () => {
+        const found = [...state.accounts.values()].map(({ account }) => account)
+          .filter((account) => account.id > after && account.login.includes(login))
+        const items = found.slice(0, limit)
+        const last = items.at(-1)
+        return { items, ...(found.length > limit && last !== undefined && { next: last.id }) }
+      })
+    ),
     setPassword: Effect.fn("AccountStore.setPassword")(function*(login: string, password: Redacted.Redacted) {
       const passwordHash = yield* passwords.hash(password)
       return yield* operation(state, () => {
@@ -104,10 +112,13 @@ export const make = (state: State): AccountStore["Service"] => {
       const token = yield* operation(state, (now) => issue(state, options, hash, now))
       return token === undefined ? yield* refused : { token, secret }
     }),
-    listTokens: Effect.fn("AccountStore.tokens")((accountId) =>
+    listTokens: Effect.fn("AccountStore.tokens")((accountId, { after = 0, limit = Infinity } = { limit: Infinity }) =>
       operation(
         state,
-        () => [...state.tokens.values()].flatMap(({ token }) => token.accountId === accountId ? [token] : [])
+        () =>
+          [...state.tokens.values()].flatMap(({ token }) =>
+            token.accountId === accountId && token.id > after ? [token] : []
+          ).slice(0, limit)
       )
     ),
     revokeToken: Effect.fn("AccountStore.revokeToken")((accountId, tokenId) =>

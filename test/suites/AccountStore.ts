@@ -73,8 +73,11 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(account, { login, credits: 0, createdAt: 1_700_000_000_123 })
       assert.deepStrictEqual(yield* store.find(login), Option.some(made))
       const other = yield* newAccount
-      const mine = (yield* store.list).filter((one) => one.id === id || one.id === other.id)
-      assert.deepStrictEqual(mine, [made, other])
+      const first = yield* store.list({ after: id - 1, limit: 1 })
+      assert.deepStrictEqual(first, { items: [made], next: id })
+      assert.deepStrictEqual(yield* store.list({ after: id, limit: 1 }), { items: [other] })
+      assert.deepStrictEqual(yield* store.list({ login: login.slice(1), limit: 5 }), { items: [made] })
+      assert.deepStrictEqual(yield* store.list({ login: `${login.slice(0, -1)}_`, limit: 5 }), { items: [] })
       assert.deepStrictEqual(yield* store.find(`${login}x`), Option.none())
       assert.deepStrictEqual(yield* store.find("nul\u0000"), Option.none())
     }))
@@ -84,7 +87,7 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       const store = yield* AccountStore
       const { id, login } = anonymous.account
       assert.deepStrictEqual(yield* store.find(login), Option.none())
-      assert.isFalse((yield* store.list).some((one) => one.id === id))
+      assert.isFalse((yield* store.list({ after: -1, limit: 1_000 })).items.some((one) => one.id === id))
       assert.strictEqual(yield* store.setPassword(login, password), false)
       assert.deepStrictEqual(yield* authenticate(login, Redacted.make("")), Option.none())
       const issued = store.createToken({ accountId: id, name: "mine", rights })
@@ -272,6 +275,8 @@ const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.notInclude(caller.credential, Redacted.value(secret))
       const other = yield* store.createToken({ accountId: account.id, name: "", rights: [] })
       assert.deepStrictEqual(yield* store.listTokens(account.id), [token, other.token])
+      assert.deepStrictEqual(yield* store.listTokens(account.id, { limit: 1 }), [token])
+      assert.deepStrictEqual(yield* store.listTokens(account.id, { after: token.id, limit: 1 }), [other.token])
       assert.notStrictEqual(Redacted.value(other.secret), Redacted.value(secret))
       assert.strictEqual(Option.getOrThrow(yield* authenticate(account.login, other.secret)).rights.size, 0)
       assert.isAbove(other.token.id, id)

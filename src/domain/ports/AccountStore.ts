@@ -16,6 +16,21 @@ export class JidTaken extends Schema.TaggedError<JidTaken>()("JidTaken", { jid: 
   }
 }
 
+/** A page of accounts, oldest first. */
+export interface AccountQuery {
+  /** Part of the login. */
+  readonly login?: string
+  /** Id behind which the page begins. */
+  readonly after?: number
+  readonly limit: number
+}
+
+export interface AccountPage {
+  readonly items: ReadonlyArray<Account>
+  /** `after` of the next page; absent at the end. */
+  readonly next?: number
+}
+
 export class AccountStore extends Context.Service<AccountStore, {
   readonly create: (
     login: string,
@@ -32,7 +47,8 @@ export class AccountStore extends Context.Service<AccountStore, {
   readonly addCredits: (login: string, credits: number) => Effect.Effect<Option.Option<number>, StoreError>
   /** Deletes an account with its tokens, sessions, events and credits. An account with subscriptions stays. */
   readonly remove: (login: string) => Effect.Effect<"removed" | "unknown" | "subscribed", StoreError>
-  readonly list: Effect.Effect<ReadonlyArray<Account>, StoreError>
+  /** Reads the rows of the page alone. */
+  readonly list: (query: AccountQuery) => Effect.Effect<AccountPage, StoreError>
   /** False when there is no such login. */
   readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>
   /** None for wrong credentials, and for a disabled account. An unknown login takes equally long as a wrong password. */
@@ -51,6 +67,10 @@ export class AccountStore extends Context.Service<AccountStore, {
     readonly rights: ReadonlyArray<Right>
     readonly preset?: Redacted.Redacted
   }) => Effect.Effect<{ readonly token: Token; readonly secret: Redacted.Redacted }, StoreError>
-  readonly listTokens: (accountId: number) => Effect.Effect<ReadonlyArray<Token>, StoreError>
+  /** Oldest first; all tokens, or a page behind the id `after`. */
+  readonly listTokens: (
+    accountId: number,
+    page?: { readonly after?: number; readonly limit: number }
+  ) => Effect.Effect<ReadonlyArray<Token>, StoreError>
   readonly revokeToken: (accountId: number, tokenId: number) => Effect.Effect<boolean, StoreError>
 }>()("windhover/domain/ports/AccountStore") {}

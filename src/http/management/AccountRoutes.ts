@@ -6,6 +6,7 @@ import { type Account, loginProblem, passwordProblem } from "#domain/Account.ts"
 import { AccountStore, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { badParameter, NotSubscribed, type Refusal, refuse } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
+import { makeCursor } from "./Cursor.ts"
 import * as Field from "./Fields.ts"
 import { makeRoute, type ManagementRoute } from "./ManagementRoute.ts"
 
@@ -85,19 +86,34 @@ export const creditAccount = Effect.fnUntraced(function*(wanted: string, credits
   return Option.isNone(balance) ? yield* unknownAccount(wanted) : balance.value
 })
 
+const accountsCursor = makeCursor("accounts", Field.integer(1, Number.MAX_SAFE_INTEGER, ""))
+
 const accounts = makeRoute({
   method: "GET",
   path: "/api/accounts",
   right: "admin",
   group,
-  summary: "Lists the accounts",
-  input: Schema.Struct({}),
-  output: Schema.Struct({ accounts: Schema.Array(Schema.Struct(accountFields)) }),
-  run: () =>
-    Effect.map(
-      refuseStoreErrors(AccountStore.use((store) => store.list)),
-      (all) => ({ accounts: all.map(accountJson) })
-    )
+  summary: "Lists the accounts, oldest first",
+  input: Schema.Struct({
+    login: Field.optional(Field.text(63, "A part of the login.", "a part of a login")),
+    limit: Field.limit,
+    cursor: Field.cursor
+  }),
+  output: Schema.Struct({
+    accounts: Schema.Array(Schema.Struct(accountFields)),
+    next: Field.optional(Field.cursorText)
+  }),
+  run: Effect.fnUntraced(function*({ cursor, limit = Field.defaultLimit, login }) {
+    const after = yield* accountsCursor.parse(cursor)
+    const { items, next } = yield* refuseStoreErrors(AccountStore.use((store) =>
+      store.list({
+        limit,
+        ...(login !== undefined && { login: login.toLowerCase() }),
+        ...(after !== undefined && { after })
+      })
+    ))
+    return { accounts: items.map(accountJson), ...(next !== undefined && { next: accountsCursor.format(next) }) }
+  })
 })
 
 const create = makeRoute({

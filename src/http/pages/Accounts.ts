@@ -9,10 +9,11 @@ import {
   maxCredits,
   removeAccount
 } from "#http/management/AccountRoutes.ts"
-import { buttonForm, checkboxes, field, formTag, hidden, submit } from "./Forms.ts"
+import { buttonForm, checkboxes, field, formTag, hidden, searchForm, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { action, goTo, page, type PageCall } from "./Page.ts"
-import { ago, count, section, status, table } from "./Parts.ts"
+import { ago, count, pager, section, status, table } from "./Parts.ts"
+import { readOptionalId, readText } from "./Read.ts"
 import { storeCall } from "./StoreCall.ts"
 
 const path = "/dashboard/accounts"
@@ -24,17 +25,30 @@ const accountsPage = page(
   path,
   "admin",
   Effect.fnUntraced(function*(call) {
-    const all = yield* storeCall(AccountStore.use((store) => store.list))
-    const wanted = (call.query.all("login")[0] ?? "").trim().toLowerCase()
-    const found = all.filter(({ login }) => login.includes(wanted))
+    const search = readText(call.query, "search")
+    const cursor = readText(call.query, "cursor")
+    const after = yield* readOptionalId(call.query, "cursor")
+    const { items, next } = yield* storeCall(AccountStore.use((store) =>
+      store.list({
+        limit: pageSize,
+        ...(search !== undefined && { login: search.trim().toLowerCase() }),
+        ...(after !== undefined && { after })
+      })
+    ))
     return {
       title: "Accounts",
       lead:
         html`Each account has its own subscriptions, tokens and events. The credits go down by one per notification, and never block.`,
-      body: html`${accountTable(found.slice(0, pageSize), call)}${
-        found.length > pageSize
-          ? html`<p class="lead">${count(found.length - pageSize)} more; add <code>?login=PART</code> to search.</p>`
-          : undefined
+      body: html`${
+        searchForm(
+          path,
+          "Search",
+          html`${field("search", "Part of a login", { type: "search", value: search, maxlength: 63 })}${
+            submit("Search", { quiet: true })
+          }`
+        )
+      }${accountTable(items, call)}${
+        pager(path, { search }, { cursor, next: next === undefined ? undefined : String(next) })
       }${section("New account", newAccount(call))}${section("Credits", creditsForm(call))}`
     }
   })

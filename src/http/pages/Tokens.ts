@@ -5,10 +5,14 @@ import { badParameter, Forbidden, type Refusal, refuse } from "#domain/Refusal.t
 import { buttonForm, checkboxes, field, formTag, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { action, goTo, page, type PageCall, show } from "./Page.ts"
-import { ago, code, section, table } from "./Parts.ts"
+import { ago, code, pager, section, table } from "./Parts.ts"
+import { readOptionalId, readText } from "./Read.ts"
 import { storeCall } from "./StoreCall.ts"
 
 const path = "/dashboard/tokens"
+
+/** Tokens on one page. */
+const pageSize = 100
 
 const meanings: { readonly [R in Right]: string } = {
   subscribe: "subscribe, test, pause, resume",
@@ -35,13 +39,23 @@ const tokensPage = page(
   path,
   "session",
   Effect.fnUntraced(function*(call) {
-    const { caller, sent, viewer } = call
-    const tokens = yield* storeCall(AccountStore.use((store) => store.listTokens(caller.account.id)))
+    const { caller, query, sent, viewer } = call
+    const cursor = readText(query, "cursor")
+    const after = yield* readOptionalId(query, "cursor")
+    const found = yield* storeCall(
+      AccountStore.use((store) =>
+        store.listTokens(caller.account.id, { limit: pageSize + 1, ...(after !== undefined && { after }) })
+      )
+    )
+    const tokens = found.slice(0, pageSize)
+    const next = found.length > pageSize ? tokens.at(-1)?.id : undefined
     return {
       title: "Tokens",
       lead:
         html`Passwords for programs, each with rights of its own. A program signs in with the login <code>${caller.account.login}</code> and a token.`,
       body: html`${tokenTable(tokens, call)}${
+        pager(path, {}, { cursor, next: next === undefined ? undefined : String(next) })
+      }${
         section(
           "New token",
           isPassword(caller)

@@ -10,7 +10,7 @@ import {
   rightsToBits,
   type Token
 } from "#domain/Account.ts"
-import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
+import { type AccountPage, type AccountQuery, AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { batched } from "./Batched.ts"
 import {
@@ -25,7 +25,7 @@ import {
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import * as Passwords from "./Passwords.ts"
 import { run } from "./Query.ts"
-import { column, instant, legalText, millis, urlKey } from "./Values.ts"
+import { column, escapePattern, instant, legalText, millis, urlKey } from "./Values.ts"
 
 interface AccountRow {
   readonly id: number
@@ -150,10 +150,16 @@ const findWhere = (sql: SqlClient.SqlClient, condition: string, value: string | 
   )
 
 const list = (sql: SqlClient.SqlClient) =>
-  Effect.map(
-    run(sql.unsafe<AccountRow>(`select ${accountSelect} from accounts a where a.id > 0 order by a.id`)),
-    (rows) => rows.map(accountOf)
-  )
+  Effect.fn("AccountStore.list")(function*({ after = 0, limit, login }: AccountQuery) {
+    const named = login === undefined ? "" : "and a.login like $3"
+    const rows = yield* run(sql.unsafe<AccountRow>(
+      `select ${accountSelect} from accounts a where a.id > $1::int8 and a.id > 0 ${named} order by a.id limit $2::int4`,
+      [BigInt(after), limit + 1, ...(login === undefined ? [] : [legalText(`%${escapePattern(login)}%`)])]
+    ))
+    const items = rows.slice(0, limit).map(accountOf)
+    const last = items.at(-1)
+    return { items, ...(rows.length > limit && last !== undefined && { next: last.id }) } satisfies AccountPage
+  })
 
 /** The statement itself checks for another account with the JID, so that of two concurrent changes only one takes the JID. */
 const update = (sql: SqlClient.SqlClient) =>
@@ -290,11 +296,15 @@ const tokenRejected = new StoreError({
 })
 
 const listTokens = (sql: SqlClient.SqlClient) =>
-  Effect.fn("AccountStore.listTokens")(function*(accountId: number) {
+  Effect.fn("AccountStore.listTokens")(function*(
+    accountId: number,
+    { after = 0, limit }: { readonly after?: number; readonly limit?: number } = {}
+  ) {
     const rows = yield* run(
-      sql.unsafe<TokenRow>(`select ${tokenSelect} from tokens t where t.account_id = $1::int4 order by t.id`, [
-        accountId
-      ])
+      sql.unsafe<TokenRow>(
+        `select ${tokenSelect} from tokens t where t.account_id = $1::int4 and t.id > $2::int8 order by t.id limit $3::int4`,
+        [accountId, BigInt(after), limit ?? null]
+      )
     )
     return rows.map(tokenOf)
   })

@@ -1,5 +1,5 @@
 import { isInRange, type NumberRange, type Rank, type Search } from "#domain/Search.ts"
-import { legalText, urlKey } from "./Values.ts"
+import { escapePattern, legalText, urlKey } from "./Values.ts"
 
 const ranks: { readonly [rank in Rank]: string } = {
   velocity: "r.velocity",
@@ -143,9 +143,6 @@ const isErrorRange = (range: NumberRange): boolean =>
 /** Compares the hash too, because the index holds the hash: an endpoint can be longer than an index key. */
 const isEndpoint = (endpoint: string): string =>
   `hashtextextended(u.endpoint, 0) = hashtextextended(${endpoint}, 0) and u.endpoint = ${endpoint}`
-
-/** Escapes the special characters of `like`. */
-const escapePattern = (text: string): string => text.replace(/[\\%_]/g, "\\$&")
 
 /** True for a search that falls back to similar URLs. */
 export const searchesParts = ({ endpointInurl, feedInurl }: Search): boolean =>

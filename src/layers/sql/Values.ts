@@ -59,6 +59,9 @@ const legalOrNull = (value: string | null | undefined): string | null =>
 
 export const legalText = (value: string): string => value.replaceAll("\u0000", "").toWellFormed()
 
+/** Escapes the special characters of `like`. */
+export const escapePattern = (text: string): string => text.replace(/[\\%_]/g, "\\$&")
+
 /** Epoch ms of the year 5138: the substitute for an infinite time. A timestamp can hold later ones. */
 export const farFuture = 1e14
 

@@ -11,6 +11,43 @@ const served = Effect.gen(function*() {
 })
 
 describe("accounts", () => {
+  it.live("are listed page by page, and by a part of the login", () =>
+    Effect.gen(function*() {
+      const { addAccount, cookie, get, url } = yield* served
+      for (let n = 10; n < 120; n++) yield* addAccount(`user${n}`, "battery staple")
+      const first = yield* get("/dashboard/accounts", cookie)
+      assert.include(first.text, "user108")
+      assert.notInclude(first.text, "user109")
+      const next = /href="(\/dashboard\/accounts\?cursor=\d+)"/.exec(first.text)?.[1] ?? ""
+      const second = yield* get(next, cookie)
+      assert.include(second.text, "user109")
+      assert.include(second.text, "user119")
+      assert.notInclude(second.text, "rel=\"next\"")
+      const found = yield* get("/dashboard/accounts?search=%20USER11%20", cookie)
+      assert.include(found.text, "user110")
+      assert.notInclude(found.text, "user109")
+      assert.strictEqual((yield* get("/dashboard/accounts?cursor=x", cookie)).status, 422)
+      assert.strictEqual((yield* get("/dashboard/accounts?cursor=999999999999999", cookie)).status, 200)
+
+      const list = (query: string) =>
+        Effect.promise(async () => {
+          const credentials = Buffer.from(`${operator.login}:${operator.password}`).toString("base64")
+          const response = await fetch(`${url}/api/accounts?${query}`, {
+            headers: { authorization: `Basic ${credentials}` }
+          })
+          return await response.json() as {
+            readonly accounts: ReadonlyArray<{ readonly login: string }>
+            readonly next?: string
+          }
+        })
+      const page = yield* list("limit=2")
+      assert.deepStrictEqual(page.accounts.map(({ login }) => login), ["admin", "user10"])
+      const rest = yield* list(`limit=2&cursor=${page.next}`)
+      assert.deepStrictEqual(rest.accounts.map(({ login }) => login), ["user11", "user12"])
+      const last = yield* list("limit=2&login=USER119")
+      assert.deepStrictEqual([last.accounts.length, last.next], [1, undefined])
+    }))
+
   it.live("are created, credited, disabled and deleted by an operator's forms", () =>
     Effect.gen(function*() {
       const { cookie, find, get, send, signIn } = yield* served
