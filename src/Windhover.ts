@@ -26,6 +26,7 @@ import * as DiskRoomStatfs from "#layers/postgres/DiskRoomStatfs.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as DocumentMemory from "#layers/DocumentMemory.ts"
 import * as LanguageDetectorCld3 from "#layers/LanguageDetectorCld3.ts"
+import * as ProcessLoadNode from "#layers/ProcessLoadNode.ts"
 import * as ProcessMetrics from "#layers/ProcessMetrics.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as EncryptionKeys from "#layers/sql/EncryptionKeys.ts"
@@ -106,7 +107,7 @@ export const provideServer = <A, E, R, A2, E2, R2>(service: Layer.Layer<A, E, R>
     Layer.provideMerge(HttpServerNode.layer),
     Layer.provideMerge(layerStores),
     Layer.provide(StrangersDiskSql.layer.pipe(Layer.provide(DiskRoomStatfs.layer))),
-    Layer.provide(Version.layer)
+    Layer.provide([Version.layer, ProcessLoadNode.layer])
   )
 
 /**

@@ -6,6 +6,7 @@ import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts
 import * as PartitionsLayer from "#actors/cluster/PartitionsLayer.ts"
 import * as RetentionSweep from "#actors/cluster/RetentionSweep.ts"
 import * as Runner from "#actors/cluster/Runner.ts"
+import * as RunnersLayer from "#actors/cluster/RunnersLayer.ts"
 import * as Bounces from "#actors/operations/Bounces.ts"
 import * as EventFeeds from "#actors/operations/EventFeeds.ts"
 import * as ExportLayer from "#actors/operations/ExportLayer.ts"
@@ -54,6 +55,7 @@ export const layer = Layer.mergeAll(
   Runner.layerHubReliability,
   Runner.layerMetrics,
   Runner.layerResources,
+  RunnersLayer.layer.pipe(Layer.provide([Runner.layerResources, TrafficHistory.layer])),
   Bounces.layerTrials,
   EventFeeds.layer,
   DatabaseEvents.layer,

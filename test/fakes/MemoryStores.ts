@@ -14,6 +14,7 @@ import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { ResourceCatalog } from "#domain/ports/ResourceCatalog.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
+import { RunnerBoard } from "#domain/ports/RunnerBoard.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
 import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -34,6 +35,7 @@ import * as Verifications from "./Verifications.ts"
 import * as Catalog from "./ResourceCatalog.ts"
 import * as Resources from "./Resources.ts"
 import * as Retentions from "./Retention.ts"
+import * as Runners from "./RunnerBoard.ts"
 import * as State from "./State.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Health from "./SubscriptionHealth.ts"
@@ -68,6 +70,7 @@ export const layer: Layer.Layer<
   | BounceStore
   | DeliveryLog
   | Retention
+  | RunnerBoard
   | Redelivery
   | Replays
   | Pings
@@ -104,5 +107,5 @@ export const layer: Layer.Layer<
       up: Effect.sync(() => void (state.faults.unavailable = false)),
       loseAnswer: Effect.sync(() => void (state.faults.loseAnswer = true))
     })
-  )
+  ).pipe(Context.add(RunnerBoard, Runners.make(state)))
 }))

@@ -14,6 +14,7 @@ import { questionQueueSuite } from "./VerificationQueue.ts"
 import { resourceCatalogSuite } from "#test/suites/ResourceCatalog.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { retentionSuite } from "#test/suites/Retention.ts"
+import { runnerBoardSuite } from "#test/suites/RunnerBoard.ts"
 import { sessionStoreSuite } from "#test/suites/SessionStore.ts"
 import { subscriptionHealthSuite } from "./SubscriptionHealth.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
@@ -41,6 +42,7 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   replaysSuite(it)
   pingsSuite(it)
   accountStoreSuite(it)
+  runnerBoardSuite(it)
   sessionStoreSuite(it)
   questionQueueSuite(it)
   upstreamStoreSuite(it)

@@ -1,6 +1,8 @@
-import { Effect, Layer, Option, Redacted } from "effect"
+import { assert } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RunnerResources } from "#actors/cluster/Runner.ts"
+import { type ListedRunner, Runners } from "#actors/cluster/Runners.ts"
 import { Hub } from "#actors/operations/Hub.ts"
 import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
 import { Export } from "#actors/operations/Export.ts"
@@ -11,7 +13,7 @@ import { ResourceReports } from "#actors/operations/ResourceReports.ts"
 import { TrafficHistory } from "#actors/runtime/TrafficHistory.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
 import { Secrets } from "#actors/operations/Secrets.ts"
-import { type Caller, type Right, rights } from "#domain/Account.ts"
+import { type Caller, type Right, rights, tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -19,6 +21,7 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
 import { WriteProbe } from "#domain/ports/WriteProbe.ts"
+import { managementRoutes } from "#http/management/ManagementRoutes.ts"
 import * as Routes from "#http/Routes.ts"
 import * as Settings from "#layers/Settings.ts"
 
@@ -35,7 +38,7 @@ export const caller = (granted: ReadonlyArray<Right> = rights): Caller => ({
   credential: "token:1"
 })
 
-/** `alice:wonder` has all rights, `alice:RIGHT` only the named one. */
+/** `alice:wonder` has all rights but `admin`, `alice:operator` that one, too, and `alice:RIGHT` only the named one. */
 export const accounts = Layer.mock(AccountStore, {
   rightsOf: (credentials) =>
     Effect.succeed(new Map(credentials.map((credential) => [credential, new Set(rights)] as const))),
@@ -44,6 +47,7 @@ export const accounts = Layer.mock(AccountStore, {
     const right = rights.find((name) => name === text)
     if (login !== "alice") return Effect.succeedNone
     if (right !== undefined) return Effect.succeedSome(caller([right]))
+    if (text === "operator") return Effect.succeedSome(caller(tokenRights))
     return Effect.succeed(text === "wonder" ? Option.some(caller()) : Option.none())
   }
 })
@@ -53,6 +57,41 @@ export const basic = (secret = "wonder") => ({
 })
 
 export const writes = Layer.succeed(WriteProbe, { attempt: Effect.void })
+
+/** A runner that shows the pages, and a silent one of another version. */
+const runners: ReadonlyArray<ListedRunner> = [
+  {
+    name: "a.example:34431",
+    version: "1.0.0",
+    startedAt: 0,
+    seenAt: 1_000,
+    partitions: 256,
+    healthy: 12_003,
+    failing: 7,
+    late: 1,
+    traffic: { polls: 1_200, delivered: 3_400, failedDeliveries: 5 },
+    cpu: 0.31,
+    eventLoop: 0.042,
+    memory: 412_000_000,
+    isThis: true,
+    isSilent: false
+  },
+  {
+    name: "b.example:34431",
+    version: "0.9.0",
+    startedAt: 0,
+    seenAt: 0,
+    partitions: 0,
+    healthy: 0,
+    failing: 0,
+    late: 0,
+    cpu: 0,
+    eventLoop: 0,
+    memory: 0,
+    isThis: false,
+    isSilent: true
+  }
+]
 
 /** Services of the management API, and an empty overview. An unmocked method dies. */
 export const management = Layer.mergeAll(
@@ -64,6 +103,7 @@ export const management = Layer.mergeAll(
   Layer.mock(Export, {}),
   Layer.mock(ResourceReports, { failingHosts: () => Effect.succeed({ resources: [], callbacks: [] }) }),
   Layer.mock(Inspector, {}),
+  Layer.mock(Runners, { list: Effect.succeed(runners) }),
   Layer.mock(TrafficHistory, { minutes: Effect.succeed([]) }),
   Layer.mock(RunnerResources, { count: Effect.succeed({ partitions: 1, healthy: 0, failing: 0, late: 0 }) })
 )
@@ -160,3 +200,12 @@ export const makeManagementApi = Effect.fnUntraced(
       )
   }
 )
+
+/** Fails when the OpenAPI document does not describe the answer of the route. */
+export const assertDescribed = (path: string, { json, status }: ManagementAnswer) => {
+  assert.strictEqual(status, 200)
+  const route = managementRoutes.find((route) => route.path === path)
+  const schema: Schema.Codec<unknown> = route?.output ?? Schema.Never
+  const decoded = Schema.decodeUnknownResult(schema)(json, { onExcessProperty: "error" })
+  assert.isTrue(Result.isSuccess(decoded), Result.isFailure(decoded) ? String(decoded.failure) : "")
+}

@@ -15,6 +15,7 @@ import type { Replays } from "#domain/ports/Replays.ts"
 import type { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import type { ResourceCatalog } from "#domain/ports/ResourceCatalog.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { RunnerBoard } from "#domain/ports/RunnerBoard.ts"
 import type { SessionStore } from "#domain/ports/SessionStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -36,6 +37,7 @@ export type Stores =
   | ResourceCatalog
   | ResourceStore
   | Retention
+  | RunnerBoard
   | SessionStore
   | Pings
   | Redelivery

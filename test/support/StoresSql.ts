@@ -15,6 +15,7 @@ import * as RedeliverySql from "#layers/sql/RedeliverySql.ts"
 import * as ReplaysSql from "#layers/sql/ReplaysSql.ts"
 import * as ResourceCatalogSql from "#layers/sql/ResourceCatalogSql.ts"
 import * as ResourceStoreSql from "#layers/sql/ResourceStoreSql.ts"
+import * as RunnerBoardSql from "#layers/sql/RunnerBoardSql.ts"
 import * as RetentionSql from "#layers/sql/RetentionSql.ts"
 import * as SubscriptionHealthSql from "#layers/sql/SubscriptionHealthSql.ts"
 import * as SubscriptionStoreSql from "#layers/sql/SubscriptionStoreSql.ts"
@@ -39,6 +40,7 @@ export const storesSql = Layer.mergeAll(
   DeliveryLogSql.layer,
   VerificationQueueSql.layer,
   RetentionSql.layer,
+  RunnerBoardSql.layer,
   PingsSql.layer,
   RedeliverySql.layer,
   ReplaysSql.layer,

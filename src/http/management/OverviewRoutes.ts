@@ -1,4 +1,6 @@
 import { Effect, Schema } from "effect"
+import { Runners } from "#actors/cluster/Runners.ts"
+import { refuseStoreErrors } from "#actors/operations/StoreRefusal.ts"
 import { ResourceReports } from "#actors/operations/ResourceReports.ts"
 import { TrafficHistory } from "#actors/runtime/TrafficHistory.ts"
 import { checkOfAll } from "./CheckOfAll.ts"
@@ -54,4 +56,50 @@ const traffic = makeRoute({
     )
 })
 
-export const overviewRoutes: ReadonlyArray<ManagementRoute<ResourceReports | TrafficHistory>> = [failingHosts, traffic]
+const runners = makeRoute({
+  method: "GET",
+  path: "/api/runners",
+  right: "admin",
+  group,
+  summary: "Lists the runners of this service, with their partitions and their load",
+  input: Schema.Struct({}),
+  output: Schema.Struct({
+    runners: Schema.Array(Schema.Struct({
+      name: Schema.String.annotate({ description: "Address in the cluster, or the machine of a process alone." }),
+      version: Schema.String,
+      started: Field.time,
+      seen: Field.time.annotate({ description: "Last sign of life; runners report every 20 s." }),
+      silent: Schema.Boolean.annotate({ description: "True without a sign of life for 65 s." }),
+      self: Schema.Boolean.annotate({ description: "True for the runner that answers." }),
+      partitions: Schema.Int,
+      healthy: Schema.Int,
+      failing: Schema.Int,
+      late: Schema.Int.annotate({ description: "Resources whose poll is more than a minute late." }),
+      polls: Field.optional(Schema.Int.annotate({ description: "In the last minute." })),
+      delivered: Field.optional(Schema.Int),
+      failedDeliveries: Field.optional(Schema.Int),
+      cpu: Schema.Finite.annotate({ description: "CPU of all threads; 1 is a core." }),
+      eventLoop: Schema.Finite.annotate({
+        description: "Share of the time in which the main thread was busy, 0 to 1."
+      }),
+      memory: Schema.Int.annotate({ description: "Resident memory in bytes." })
+    }))
+  }),
+  run: () =>
+    Effect.map(refuseStoreErrors(Runners.use(({ list }) => list)), (all) => ({
+      runners: all.map(({ isSilent, isThis, seenAt, startedAt, traffic, ...runner }) => ({
+        ...runner,
+        ...traffic,
+        started: Field.formatTime(startedAt),
+        seen: Field.formatTime(seenAt),
+        silent: isSilent,
+        self: isThis
+      }))
+    }))
+})
+
+export const overviewRoutes: ReadonlyArray<ManagementRoute<ResourceReports | Runners | TrafficHistory>> = [
+  failingHosts,
+  traffic,
+  runners
+]

@@ -34,6 +34,7 @@ export const navigation: ReadonlyArray<NavigationGroup> = [
     label: "Operator",
     items: [
       { path: "/dashboard/accounts", label: "Accounts", needs: "admin" },
+      { path: "/dashboard/runners", label: "Runners", needs: "admin" },
       { path: "/dashboard/hubs", label: "Hubs", needs: "admin" },
       { path: "/dashboard/settings", label: "Settings", needs: "admin" }
     ]

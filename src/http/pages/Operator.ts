@@ -1,15 +1,84 @@
 import { Effect } from "effect"
+import { type ListedRunner, Runners } from "#actors/cluster/Runners.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { type HubReport, maxConsecutiveMisses } from "#domain/websub/HubSubscription.ts"
 import type { Setting } from "#domain/Setting.ts"
 import { settingsTable } from "#domain/SettingsTable.ts"
 import { type Html, html } from "./Html.ts"
 import { page } from "./Page.ts"
-import { address, count, status, table } from "./Parts.ts"
+import { address, ago, count, status, table } from "./Parts.ts"
 import { storeCall } from "./StoreCall.ts"
 
 /** Maximum of hubs on the page. */
 const maxHubs = 200
+
+const runnersPage = page(
+  "/dashboard/runners",
+  "admin",
+  Effect.fnUntraced(function*({ now }) {
+    const runners = yield* storeCall(Runners.use(({ list }) => list))
+    const versions = new Set(runners.map(({ version }) => version))
+    return {
+      title: "Runners",
+      lead: html`${
+        runners.length === 1
+          ? html`One process holds all partitions of the service.`
+          : html`The processes of the service. Each polls the resources of its partitions, and delivers their news.`
+      }${versions.size > 1 ? html` They have different versions, as during an update.` : undefined}`,
+      body: table(
+        "Runners",
+        [
+          {
+            title: "Runner",
+            cell: ({ isThis, name, version }) =>
+              html`<div><span class="mono">${name}</span><p class="hint">${version}${
+                isThis ? " · shows this page" : undefined
+              }</p></div>`
+          },
+          { title: "State", cell: (runner) => runnerStatus(runner, now) },
+          { title: "Partitions", kind: "number", cell: ({ partitions }) => count(partitions) },
+          {
+            title: "Resources",
+            kind: "number",
+            cell: ({ failing, healthy, late }) =>
+              html`<div>${count(healthy + failing)}<p class="hint">${count(failing)} failing, ${
+                count(late)
+              } late</p></div>`
+          },
+          { title: "Polls a minute", kind: "number", cell: ({ traffic }) => countOr(traffic?.polls) },
+          {
+            title: "Deliveries a minute",
+            kind: "number",
+            cell: ({ traffic }) =>
+              html`<div>${countOr(traffic?.delivered)}${
+                (traffic?.failedDeliveries ?? 0) > 0
+                  ? html`<p class="hint">${countOr(traffic?.failedDeliveries)} failed</p>`
+                  : undefined
+              }</div>`
+          },
+          { title: "CPU", kind: "number", cell: ({ cpu }) => percent(cpu) },
+          { title: "Event loop", kind: "number", cell: ({ eventLoop }) => percent(eventLoop) },
+          { title: "Memory", kind: "number", cell: ({ memory }) => `${count(memory / 1_000_000)} MB` },
+          { title: "Up since", kind: "number", cell: ({ startedAt }) => ago(startedAt, now) }
+        ],
+        runners,
+        html`No runner.`
+      )
+    }
+  })
+)
+
+const runnerStatus = ({ isSilent, partitions, seenAt }: ListedRunner, now: number): Html =>
+  isSilent
+    ? html`<div>${status("bad", "silent")}<p class="hint">last sign ${ago(seenAt, now)}</p></div>`
+    : partitions === 0
+    ? status("idle", "no partition yet")
+    : status("good", "running")
+
+const countOr = (value: number | undefined): string => value === undefined ? "–" : count(value)
+
+/** Of a core, or of the time. */
+const percent = (share: number): string => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
 
 const hubsPage = page(
   "/dashboard/hubs",
@@ -75,4 +144,4 @@ const describeValue = ({ defaultText, defaultValue, isSecret }: Setting<unknown>
 const formatValue = (value: unknown): string =>
   typeof value === "object" && value !== null ? Object.values(value).join(":") : String(value)
 
-export const operatorPages = [hubsPage, settingsPage]
+export const operatorPages = [runnersPage, hubsPage, settingsPage]

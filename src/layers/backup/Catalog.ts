@@ -9,6 +9,7 @@ export const tableNames: ReadonlyArray<string> = [
   "sessions",
   "credit_ledger",
   "events",
+  "runners",
   "resources",
   "schedule",
   "resource_state",

@@ -14,6 +14,7 @@ import * as VerificationQueueSql from "./VerificationQueueSql.ts"
 import * as ResourceCatalogSql from "./ResourceCatalogSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as RetentionSql from "./RetentionSql.ts"
+import * as RunnerBoardSql from "./RunnerBoardSql.ts"
 import * as SessionStoreSql from "./SessionStoreSql.ts"
 import * as SubscriptionHealthSql from "./SubscriptionHealthSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
@@ -35,6 +36,7 @@ export const layer = Layer.mergeAll(
   DeliveryLogSql.layer,
   VerificationQueueSql.layer,
   RetentionSql.layer,
+  RunnerBoardSql.layer,
   PingsSql.layer,
   RedeliverySql.layer,
   ReplaysSql.layer,

@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Result, Schema } from "effect"
+import { Effect, Layer } from "effect"
 import { type ReadNotificationsRequest, Recovery } from "#actors/operations/Recovery.ts"
 import type { UndeliveredPosition } from "#domain/ports/Redelivery.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import { managementRoutes } from "#http/management/ManagementRoutes.ts"
-import { makeManagementApi, management, type ManagementAnswer } from "#test/support/Api.ts"
+import { assertDescribed, makeManagementApi, management } from "#test/support/Api.ts"
 
 const makeRecoveryApi = (recovery: Partial<Recovery["Service"]>) =>
   makeManagementApi(Layer.merge(management, Layer.mock(Recovery, recovery)))
@@ -21,15 +20,6 @@ const subscription: Subscription = {
   face: "api",
   state: "active",
   createdAt: 0
-}
-
-/** Fails when the OpenAPI document does not describe the answer. */
-const assertDescribed = (path: string, { json, status }: ManagementAnswer) => {
-  assert.strictEqual(status, 200)
-  const route = managementRoutes.find((route) => route.path === path)
-  const schema: Schema.Codec<unknown> = route?.output ?? Schema.Never
-  const decoded = Schema.decodeUnknownResult(schema)(json, { onExcessProperty: "error" })
-  assert.isTrue(Result.isSuccess(decoded), Result.isFailure(decoded) ? String(decoded.failure) : "")
 }
 
 describe("RecoveryRoutes", () => {

@@ -75,6 +75,7 @@ const schema = [
   "replays",
   "resource_state",
   "resources",
+  "runners",
   "schedule",
   "sessions",
   "strangers_bytes",

@@ -38,7 +38,7 @@ const accounts = [
     name text not null,
     created_at timestamptz not null
   )`,
-  `create index tokens_account on tokens (account_id)`,
+  `create index tokens_account on tokens (account_id, id)`,
 
   // Sign-ins of browsers. The cookie has the secret, and this table has its hash.
   `create table sessions (
@@ -69,6 +69,26 @@ const accounts = [
     event text not null                         -- Event, JSON
   )`,
   `create index events_account on events (account_id, id)`
+]
+
+// Last reports of the runners of a cluster, see RunnerBoard. A process alone has none.
+const runners = [
+  `create table runners (
+    name text primary key,                      -- address in the cluster
+    version text not null,
+    started_at timestamptz not null,
+    seen_at timestamptz not null,
+    partitions integer not null,
+    healthy integer not null,
+    failing integer not null,
+    late integer not null,
+    polls integer,                              -- of the last minute; null: in the first one
+    delivered integer,
+    failed_deliveries integer,
+    cpu double precision not null,              -- cores
+    event_loop double precision not null,       -- share of the time
+    memory bigint not null                      -- bytes
+  ) with (fillfactor = 50)`
 ]
 
 const resources = [
@@ -433,6 +453,7 @@ export const statements: ReadonlyArray<string> = [
   `create extension if not exists pg_trgm`,
   ...encryption,
   ...accounts,
+  ...runners,
   ...resources,
   ...subscriptions,
   ...deliveries,
