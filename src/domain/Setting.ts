@@ -72,11 +72,42 @@ export const parseSecret = (minimum: number) => (text: string): Redacted.Redacte
   text.length >= minimum ? Redacted.make(text) : new InvalidSetting(`at least ${minimum} characters are needed`)
 
 /** An http or https URL, without trailing slashes. */
-export const parseWebAddress = (text: string): string | InvalidSetting => {
+/** First parts of the service's own paths. A base path that begins so could not be told from a path behind a proxy that strips it. */
+const ownPaths: ReadonlySet<string> = new Set([
+  "api",
+  "assets",
+  "dashboard",
+  "dev",
+  "docs",
+  "events",
+  "healthz",
+  "hub",
+  "hubbub",
+  "internal",
+  "metrics",
+  "openapi.json",
+  "ping",
+  "readyz",
+  "stream",
+  "upstream"
+])
+
+/** An http or https URL, perhaps with a path, without a slash at its end. */
+export const parseBaseUrl = (text: string): string | InvalidSetting => {
   const url = URL.parse(text)
-  return url !== null && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === ""
-    ? url.href.replace(/\/+$/, "")
-    : new InvalidSetting("an http or https URL without query is needed, such as https://push.example.org")
+  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
+    return new InvalidSetting("an http or https URL without query is needed, such as https://push.example.org")
+  }
+  const base = url.href.replace(/\/+$/, "")
+  const [, first = ""] = url.pathname.split("/", 2)
+  if (ownPaths.has(first)) {
+    return new InvalidSetting(
+      `its path begins with /${first}, a path of Windhover itself; choose another one, such as /windhover`
+    )
+  }
+  return /^(\/|(\/[\w.~-]+)+)$/.test(new URL(base).pathname)
+    ? base
+    : new InvalidSetting("its path may have letters, digits and - . _ ~ between single slashes")
 }
 
 export const parseUri = (text: string): string | InvalidSetting =>

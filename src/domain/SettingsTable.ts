@@ -17,8 +17,9 @@ export const settingsTable = {
     defaultText: "127.0.0.1, or 0.0.0.0 when WINDHOVER_BASE_URL names another host than this machine"
   }),
   /** Without a trailing slash. */
-  baseUrl: Setting.make("WINDHOVER_BASE_URL", Setting.parseWebAddress, {
-    meaning: "URL under which subscribers and publishers reach the service.",
+  baseUrl: Setting.make("WINDHOVER_BASE_URL", Setting.parseBaseUrl, {
+    meaning:
+      "URL under which subscribers and publishers reach the service, with a path where it is a part of another site.",
     defaultValue: "",
     defaultText: "http://localhost:<port>"
   }),

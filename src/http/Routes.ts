@@ -20,6 +20,7 @@ import { hubCallbackPath, makeHubCallbackEndpoint } from "#http/websub/HubCallba
 import * as OpenPingsLayer from "#http/websub/OpenPingsLayer.ts"
 import { makeWebSubEndpoint } from "#http/websub/WebSubEndpoint.ts"
 import { logRequests } from "./AccessLog.ts"
+import { basePathOf, stripBasePath } from "./BasePath.ts"
 import * as AuthenticationLayer from "./AuthenticationLayer.ts"
 import { makeDescription } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
@@ -153,7 +154,14 @@ const endStreams = Layer.effectDiscard(
  * line prints the address instead of the server.
  */
 export const layerServed = endStreams.pipe(
-  Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, disableListenLog: true })),
+  Layer.provideMerge(Layer.unwrap(Settings.useSync(({ baseUrl }) => {
+    const basePath = basePathOf(baseUrl)
+    return HttpRouter.serve(layer, {
+      disableLogger: true,
+      disableListenLog: true,
+      ...(basePath !== "" && { middleware: stripBasePath(basePath) })
+    })
+  }))),
   Layer.provide(StreamRegistryLayer.layer)
 )
 

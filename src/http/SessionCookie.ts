@@ -1,3 +1,4 @@
+import { basePathOf } from "./BasePath.ts"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 
 type Head = Pick<HttpServerRequest, "headers" | "protocol">
@@ -18,6 +19,12 @@ export const protectionOf = ({ headers, protocol }: Head, baseUrl: string): "htt
     : "none"
 }
 
-/** Name of the cookie `suffix`. Browsers take the prefix `__Host-` over HTTPS and from localhost alone, and from no other host. */
+/**
+ * Name of the cookie `suffix`. Browsers take the prefix `__Host-` over HTTPS and from localhost alone, and from no other host.
+ *
+ * The prefix requires the path `/`. The name has the base path instead, so that two services of one host do not end each other's sessions.
+ */
 export const cookieName = (request: Head, baseUrl: string, suffix = ""): string =>
-  `${protectionOf(request, baseUrl) === "none" ? "" : "__Host-"}windhover${suffix}`
+  `${protectionOf(request, baseUrl) === "none" ? "" : "__Host-"}windhover${
+    basePathOf(baseUrl).replaceAll("/", "-")
+  }${suffix}`

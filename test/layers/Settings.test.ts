@@ -4,6 +4,7 @@ import { HttpServer } from "effect/http"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { NetAddress } from "effect/net"
+import { InvalidSetting, parseBaseUrl } from "#domain/Setting.ts"
 import * as Port from "#domain/ports/Settings.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -27,13 +28,13 @@ describe("Settings", () => {
     Effect.gen(function*() {
       const values = yield* Settings.read()
       assert.strictEqual(values.port, 9000)
-      assert.strictEqual(values.baseUrl, "https://push.example.org/hub")
+      assert.strictEqual(values.baseUrl, "https://push.example.org/windhover")
       assert.deepStrictEqual(values.runnerAddress, { host: "::1", port: 9090 })
       assert.strictEqual(values.databaseUrl && Redacted.value(values.databaseUrl), "postgres://u:p@db/w")
       assert.strictEqual(values.logLevel, "debug")
     }).pipe(withVariables({
       WINDHOVER_PORT: "9000",
-      WINDHOVER_BASE_URL: "https://push.example.org/hub/",
+      WINDHOVER_BASE_URL: "https://push.example.org/windhover/",
       WINDHOVER_RUNNER_ADDRESS: "[::1]:9090",
       WINDHOVER_DATABASE_URL: "postgres://u:p@db/w",
       WINDHOVER_LOG_LEVEL: "DEBUG"
@@ -54,6 +55,26 @@ describe("Settings", () => {
       assert.strictEqual(yield* exposure({ ...publicUrl, WINDHOVER_HOST: "127.0.0.1" }), "127.0.0.1 false")
       assert.strictEqual(yield* exposure({ WINDHOVER_HUB_OPEN: "false" }), "127.0.0.1 false")
     }))
+
+  it("takes a base URL with a path that is no path of its own", () => {
+    const parse = (text: string) => {
+      const parsed = parseBaseUrl(text)
+      return parsed instanceof InvalidSetting ? parsed.requirement : parsed
+    }
+    assert.strictEqual(parse("https://Push.example.org:443//"), "https://push.example.org")
+    assert.strictEqual(parse("https://example.org/a-b/push_1.x~/"), "https://example.org/a-b/push_1.x~")
+    assert.strictEqual(parse("https://example.org/dashboards"), "https://example.org/dashboards")
+    for (const own of ["hub", "api/", "dashboard/x", "openapi.json"]) {
+      assert.strictEqual(
+        parse(`https://example.org/${own}`),
+        `its path begins with /${own.split("/")[0]}, a path of Windhover itself; choose another one, such as /windhover`
+      )
+    }
+    for (const odd of ["a%20b", "a//b", "a;b", "ä"]) {
+      assert.match(parse(`https://example.org/${odd}`), /^its path may have letters, digits/)
+    }
+    assert.match(parse("https://example.org/?a"), /^an http or https URL without query/)
+  })
 
   it("finds variables that look like settings", () => {
     assert.deepStrictEqual(

@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { ProductVersion } from "#domain/ports/ProductVersion.ts"
 import { Settings } from "#domain/ports/Settings.ts"
+import { basePathOf, withBasePath } from "#http/BasePath.ts"
 import { formatCookie, readCookie } from "#http/Cookies.ts"
 import { methodNotAllowed } from "#http/HttpRejection.ts"
 import type { Parameters } from "#http/Parameters.ts"
@@ -50,13 +51,14 @@ export const makePagesEndpoint = Effect.gen(function*() {
   const version = yield* ProductVersion
   const services = yield* Effect.context<PageServices>()
   const { baseUrl } = settings
+  const basePath = basePathOf(baseUrl)
 
   const render = (visit: Visit, content: Content, problem?: Notice): Response => {
     const { path, request, viewer } = visit
     const nonce = randomBytes(16).toString("base64")
     const isUnprotected = path.startsWith("/dashboard") && protectionOf(request, baseUrl) === "none"
     const frame: Frame = { assets, nonce, path, version, viewer, notice: problem ?? visit.notice, isUnprotected }
-    const response = HttpServerResponse.text(renderDocument(content, frame), {
+    const response = HttpServerResponse.text(withBasePath(renderDocument(content, frame), basePath), {
       status: content.status ?? 200,
       contentType: "text/html; charset=utf-8",
       headers: pageHeaders(nonce)
@@ -93,7 +95,7 @@ export const makePagesEndpoint = Effect.gen(function*() {
       }
       const call = yield* callOf(visit, found.parts, problem?.sent)
       const refusal = refuseVisit(found.entry, visit)
-      if (refusal !== undefined) return refusal === "sign in" ? goToSignIn(visit) : render(visit, refusal)
+      if (refusal !== undefined) return refusal === "sign in" ? goToSignIn(visit, basePath) : render(visit, refusal)
       const content = yield* Effect.provideContext(showEntry(found.entry, call, visit.viewer), services)
       const status = problem === undefined ? content.status : Reply.errorHead(problem.error).status
       const shown = { ...content, ...(status !== undefined && { status }) }
@@ -110,7 +112,7 @@ export const makePagesEndpoint = Effect.gen(function*() {
         : methodNotAllowed("This page takes no form; open it with GET.", "GET, HEAD")
     }
     const refusal = refuseVisit(found.entry, visit)
-    if (refusal !== undefined) return refusal === "sign in" ? goToSignIn(visit) : render(visit, refusal)
+    if (refusal !== undefined) return refusal === "sign in" ? goToSignIn(visit, basePath) : render(visit, refusal)
     yield* checkOrigin(visit.request, baseUrl)
     return yield* withParameters(exchanges, visit.request, (form) =>
       Effect.gen(function*() {
@@ -123,7 +125,7 @@ export const makePagesEndpoint = Effect.gen(function*() {
 
   const answer = (visit: Visit, outcome: Outcome): Response => {
     if (outcome._tag === "Show") return render(visit, outcome.content)
-    const response = redirect(outcome.path, outcome.cookie)
+    const response = redirect(basePath + outcome.path, outcome.cookie)
     return outcome.notice === undefined || visit.viewer === undefined
       ? response
       : withCookie(response, visit.request, sealNotice(outcome.notice, visit.viewer), noticeAgeSeconds)
@@ -215,11 +217,11 @@ const redirect = (path: string, cookie?: string): Response =>
   })
 
 /** The sign-in leads back to the page; a form has to be sent again. */
-const goToSignIn = ({ path, request }: Visit): Response => {
+const goToSignIn = ({ path, request }: Visit, basePath: string): Response => {
   const back = request.method === "POST" || path === "/dashboard"
     ? ""
     : `?${new URLSearchParams({ next: request.url })}`
-  return redirect(`${signInPath}${back}`)
+  return redirect(`${basePath}${signInPath}${back}`)
 }
 
 /** The headers of an error, such as `Retry-After`. A challenge would open the browser's own window for a login. */

@@ -16,6 +16,9 @@ const maxRows = 30
 
 const clock = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" })
 
+/** Path of the service, which ends in a slash. */
+const base = new URL("..", import.meta.url).pathname
+
 /**
  * Adds live events above the rows of its list.
  *
@@ -39,7 +42,7 @@ class LiveFeed extends HTMLElement {
     this.#source?.close()
     this.#source = undefined
     if (document.hidden) return this.#say("Paused")
-    const source = new EventSource(this.dataset["src"] ?? "/api/live")
+    const source = new EventSource(this.dataset["src"] ?? `${base}api/live`)
     source.onopen = () => this.#say("Live")
     source.onerror = () => this.#say("Connecting…")
     source.addEventListener(
@@ -86,7 +89,9 @@ const makeRow = (event: LiveEvent): HTMLLIElement => {
   const name = document.createElement("a")
   const isFetch = event.resource !== undefined
   state.textContent = describe(event)
-  name.href = isFetch ? `/dashboard/resources/${event.resource}` : `/dashboard/subscriptions/${event.subscription}`
+  name.href = isFetch
+    ? `${base}dashboard/resources/${event.resource}`
+    : `${base}dashboard/subscriptions/${event.subscription}`
   name.className = "address"
   name.textContent = visible((isFetch ? event.url : event.topic) ?? "")
   row.append(time, state, name)

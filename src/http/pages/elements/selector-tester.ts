@@ -5,6 +5,9 @@ interface Inspection {
   readonly error?: { readonly message: string }
 }
 
+/** Path of the service, which ends in a slash. */
+const base = new URL("..", import.meta.url).pathname
+
 /** Pause after the last key before the path is tried, in ms. */
 const debounceMs = 400
 
@@ -43,7 +46,7 @@ class SelectorTester extends HTMLElement {
     const query = new URLSearchParams({ url: this.dataset["url"] ?? "" })
     if (path.trim() !== "") query.set("path", path)
     try {
-      const response = await fetch(`/api/inspect?${query}`, { signal: this.#request.signal })
+      const response = await fetch(`${base}api/inspect?${query}`, { signal: this.#request.signal })
       this.#show(await response.json() as Inspection)
       this.dispatchEvent(new CustomEvent("tried", { bubbles: true }))
       for (const field of document.querySelectorAll<HTMLInputElement>("input[data-chosen-path]")) field.value = path
