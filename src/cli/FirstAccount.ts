@@ -27,7 +27,7 @@ export const ensureAccount = Effect.gen(function*() {
   const accounts = yield* AccountStore
   const { adminLogin, adminPassword, adminToken } = yield* Settings
   const existing = yield* accounts.find(adminLogin)
-  if (Option.isNone(existing) && (yield* accounts.list).length > 0) return undefined
+  if (Option.isNone(existing) && (yield* accounts.list({ limit: 1 })).items.length > 0) return undefined
   const password = adminPassword ?? (yield* makeToken)
   const created = Option.isSome(existing) ? Option.none() : yield* createUnlessTaken(accounts, adminLogin, password)
   if (Option.isNone(created) && adminToken === undefined) return undefined
@@ -110,7 +110,9 @@ export const create = Effect.gen(function*() {
 export const layerReady = Layer.effectDiscard(Effect.gen(function*() {
   const { baseUrl, host, hubOpen } = yield* Settings
   for (const sentence of describeExposure({ host, hubOpen })) yield* Effect.logInfo(sentence)
-  yield* Console.log(`Windhover is ready on ${yield* localUrl} (subscribers reach it at ${baseUrl})`)
+  yield* Console.log(
+    `Windhover is ready on ${yield* localUrl} (subscribers reach it at ${baseUrl}); dashboard: ${baseUrl}/dashboard`
+  )
 }))
 
 /** The networks that reach the service, and the strangers who may use it: one sentence each, for the log of a start. */
@@ -138,6 +140,7 @@ const renderWelcome = ({ login, password, token }: FirstAccount, url: string) =>
     `  login     ${login}`,
     `  password  ${password ?? "(as set in WINDHOVER_ADMIN_PASSWORD)"}`,
     `  token     ${token ?? "(as set in WINDHOVER_ADMIN_TOKEN)"}`,
+    `Sign in to the dashboard at ${url}/dashboard with the login and the password.`,
     "",
     "Subscribe a webhook to a feed once Windhover is ready (no output means success):",
     `  curl -u ${login}:${token ?? "$WINDHOVER_ADMIN_TOKEN"} ${url}/ \\`,

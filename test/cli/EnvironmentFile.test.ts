@@ -75,6 +75,10 @@ describe("a command without a database", () => {
       const first = windhover(["init"], settings)
       assert.strictEqual(first.status, 0, first.stderr)
       assert.include(first.stdout, "The first account was created.")
+      assert.match(
+        first.stdout,
+        /Sign in to the dashboard at http:\/\/\S+\/dashboard with the login and the password\./
+      )
       assert.strictEqual(statSync(dataDir).mode & 0o777, 0o700)
       assert.strictEqual(
         windhover(["init"], settings).stdout,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { format, isInRange, parse } from "#domain/Search.ts"
+import { format, isInRange, parse, parseLine } from "#domain/Search.ts"
 
 const read = (key: string, text: string) =>
   Result.match(parse([[key, text]], "search"), { onSuccess: (search) => search, onFailure: ({ message }) => message })
@@ -129,5 +129,45 @@ describe("Search", () => {
     assert.deepStrictEqual(of("<=0.5"), [true, true, true, false])
     assert.deepStrictEqual(of(">0.5"), [false, false, false, true])
     assert.deepStrictEqual(of(">=0.5"), [false, false, true, true])
+  })
+})
+
+const readLine = (line: string) =>
+  Result.match(parseLine(line, "search"), { onSuccess: (search) => search, onFailure: ({ message }) => message })
+
+describe("a search in one line", () => {
+  it("has keys with their texts, and other words as parts of the URL", () => {
+    assert.deepStrictEqual(readLine("  feed.failing:true \t Feed.Hostname=A.example\nkestrel "), {
+      ranks: [],
+      feedFailing: true,
+      feedHostname: "a.example",
+      feedInurl: "kestrel"
+    })
+    assert.deepStrictEqual(readLine("feed.velocity:>3 deliveries.dropped:>0"), {
+      ranks: [{ rank: "velocity", range: { relation: ">", value: 3 } }],
+      dropped: { relation: ">", value: 0 }
+    })
+    assert.deepStrictEqual(readLine("label:News"), { ranks: [], label: "News" })
+    assert.deepStrictEqual(readLine(" "), { ranks: [] })
+    assert.deepStrictEqual(readLine("https://a.example/feed?a=1"), {
+      ranks: [],
+      feedInurl: "https://a.example/feed?a=1"
+    })
+    assert.deepStrictEqual(readLine("tag:a"), { ranks: [], feedInurl: "tag:a" })
+    assert.deepStrictEqual(readLine("feed.url:https://a.example/x:y"), { ranks: [], feedUrl: "https://a.example/x:y" })
+  })
+
+  it("refuses unknown keys, wrong texts and short words", () => {
+    assert.match(String(readLine("feed.colour:red")), /^search has no key "feed\.colour"; there are format, label, /)
+    assert.match(String(readLine("feed.failing:perhaps")), /^search\[feed\.failing\] .*received "perhaps"\.$/)
+    assert.match(String(readLine("ab")), /^search\[feed\.inurl\] /)
+  })
+
+  it("takes no second for a long line of odd signs", () => {
+    const began = performance.now()
+    for (const line of ["a.".repeat(50_000), ":".repeat(100_000), " ".repeat(100_000) + "x", "feed".repeat(25_000)]) {
+      readLine(line)
+    }
+    assert.isBelow(performance.now() - began, 1_000)
   })
 })

@@ -34,6 +34,8 @@ const signIn = async (page: Page, url: string): Promise<void> => {
   await page.waitForSelector("h1:text-is('Overview')")
 }
 
+type Look = (state: string) => Effect.Effect<void>
+
 /** Reloads until the page has the text. */
 const untilText = async (page: Page, text: string): Promise<void> => {
   for (let look = 0; look < 150; look++) {
@@ -136,6 +138,7 @@ describe.skipIf(!available)("the dashboard", () => {
           world.webhook = { status: 204, body: "" }
           yield* run(async () => {
             await page.goto(subscription)
+            assert.strictEqual(await page.locator("form[action$='/resume'] button").innerText(), "Try now")
             await press(page, "form[action$='/resume'] button")
             await page.waitForSelector("text=Resumed.")
             await untilText(page, "delivering")
@@ -148,6 +151,69 @@ describe.skipIf(!available)("the dashboard", () => {
           })
           assert.deepStrictEqual(errors, [])
         }
+      }).pipe(Effect.scoped),
+    patience
+  )
+
+  it.live(
+    "recovers dropped deliveries once the callback works again, by keyboard alone",
+    () =>
+      Effect.gen(function*() {
+        const world = yield* publisher
+        world.publish("A kestrel over the field")
+        const service = yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })
+        const nameOf = ({ dark, javaScript, width }: typeof variants[number]) =>
+          `${width}${dark ? "-dark" : ""}${javaScript ? "" : "-plain"}`
+        for (const variant of variants) {
+          yield* service.call({
+            "hub.mode": "subscribe",
+            "hub.topic": `${world.url}/feed.xml`,
+            "hub.callback": `${world.callback}/${nameOf(variant)}`,
+            "hub.retry": "short",
+            retrieve: "true"
+          })
+        }
+
+        // break the callbacks for longer than their 30 s of retries
+        world.webhook = { status: 503, body: "" }
+        world.publish("A merlin at dusk")
+        const chromium = yield* browser
+        const tabs: Array<{ readonly page: Page; readonly errors: ReadonlyArray<string>; readonly look: Look }> = []
+        for (const [i, variant] of variants.entries()) {
+          const { errors, page } = yield* openTab(chromium, variant)
+          const look: Look = Effect.fnUntraced(function*(state) {
+            if (variant.javaScript) yield* checkAccessibility(page)
+            yield* picture(page, `${state}-${nameOf(variant)}`)
+          })
+          yield* Effect.promise(async () => {
+            await signIn(page, service.url)
+            await page.goto(`${service.url}/dashboard/subscriptions/${i + 1}`)
+            await untilText(page, "Dropped\n1")
+            assert.include(
+              await page.locator(".diagnosis").innerText(),
+              "The callback failed. Its own log has the reason."
+            )
+          })
+          yield* look("dropped")
+          tabs.push({ page, errors, look })
+        }
+
+        // mend them, and recover
+        world.webhook = { status: 204, body: "" }
+        const before = world.received.length
+        for (const { errors, look, page } of tabs) {
+          yield* Effect.promise(async () => {
+            await press(page, "form[action$='/recover'] button")
+            await page.waitForSelector("text=1 dropped notification waits to be sent again.")
+            await untilText(page, "delivering")
+            assert.include(await page.locator(".facts").innerText(), "Dropped\n0")
+            assert.strictEqual(await page.locator("form[action$='/recover']").count(), 0)
+          })
+          yield* look("recovered-dropped")
+          assert.deepStrictEqual(errors, [])
+        }
+        const recovered = world.received.slice(before)
+        assert.deepStrictEqual(recovered.map((body) => body.includes("A merlin at dusk")), variants.map(() => true))
       }).pipe(Effect.scoped),
     patience
   )

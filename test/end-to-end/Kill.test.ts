@@ -126,7 +126,7 @@ describe("the service as a process", () => {
       const { port } = new URL(url)
       assert.include(
         said.join("\n"),
-        `ready on http://localhost:${port} (subscribers reach it at http://localhost:${port})`
+        `ready on http://localhost:${port} (subscribers reach it at http://localhost:${port}); dashboard: http://localhost:${port}/dashboard`
       )
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Result } from "effect"
+import { Clock, Effect, Layer, Option, Result } from "effect"
 import { withRoom } from "#actors/limits/MemoryRoom.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import { stripControls, toSingleLine } from "#domain/ControlCharacters.ts"
@@ -233,16 +233,16 @@ const makeSelect = Effect.gen(function*() {
       const bytes = readingBytes(`${answer.finalUrl}#a`, answer.body)
       const outlined = selector.outline({ ...document, ...(fragment !== undefined && { fragment }) })
       const selected = fragment === undefined ? Effect.undefined : selector.select({ ...document, fragment })
-      const both = yield* Effect.result(
-        withRoom(reading, { ...turn, bytes }, Effect.all([outlined, selected]))
-      )
-      if (Result.isSuccess(both)) {
-        const [outline, selection] = both.success
-        return { outline, ...(selection !== undefined && { selected: describeSelection(selection) }) }
-      }
-      const pathProblem = sentence(both.failure.message)
-      const plainOutline = yield* Effect.result(selector.outline(document))
-      return { pathProblem, ...(Result.isSuccess(plainOutline) && { outline: plainOutline.success }) }
+      const withPath = Effect.map(Effect.all([outlined, selected]), ([outline, selection]) => ({
+        outline,
+        ...(selection !== undefined && { selected: describeSelection(selection) })
+      }))
+      const withoutPath = (problem: { readonly message: string }) =>
+        Effect.map(Effect.option(selector.outline(document)), (outline) => ({
+          pathProblem: sentence(problem.message),
+          ...(Option.isSome(outline) && { outline: outline.value })
+        }))
+      return yield* withRoom(reading, { ...turn, bytes }, Effect.catch(withPath, withoutPath))
     }
   )
 })

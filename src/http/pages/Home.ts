@@ -26,7 +26,7 @@ const homePage = publicPage("/", (call) =>
       body: html`${
         section(
           "Subscribe",
-          html`<p class="hint">With your login and a token. The callback gets each new entry as a POST.</p>${
+          html`<p class="hint">The callback gets each new entry as a POST. The first start of the service printed the operator's login and token, or wrote them to <code>first-account.txt</code>; further tokens come from the page <a href="/dashboard/tokens">Tokens</a>, and further accounts from the operator.</p>${
             code(
               `curl -u LOGIN:TOKEN ${baseUrl}/ -d hub.mode=subscribe -d hub.topic=https://blog.example/feed -d hub.callback=https://app.example/hook`
             )

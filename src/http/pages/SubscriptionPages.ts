@@ -161,9 +161,9 @@ const actions = ({ caller, viewer }: PageCall, { deliveries, subscription }: Lis
     may("retrieve") && (deliveries?.dropped ?? 0) > 0 ? button("recover", "Recover dropped") : undefined
   }${isWebhook && may("retrieve") ? button("replay", "Replay the newest") : undefined}${
     isWebhook && state === "active" && may("subscribe") ? button("pause", "Pause") : undefined
-  }${
-    channel !== "null" && (state === "paused" || subscription.failing !== undefined) && may("subscribe")
-      ? button("resume", "Resume")
+  }${channel !== "null" && state === "paused" && may("subscribe") ? button("resume", "Resume") : undefined}${
+    channel !== "null" && state === "active" && subscription.failing !== undefined && may("subscribe")
+      ? button("resume", "Try now")
       : undefined
   }${may("unsubscribe") ? button("unsubscribe", "Unsubscribe", true) : undefined}</div>`
 }

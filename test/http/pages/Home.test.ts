@@ -42,6 +42,7 @@ describe("the home page", () => {
       assert.strictEqual(home.status, 401)
       const page = yield* Effect.promise(() => fetch(url, { headers: html }).then((answer) => answer.text()))
       assert.include(page, `curl -u LOGIN:TOKEN http://localhost:${new URL(url).port}/ -d hub.mode=subscribe`)
+      assert.include(page, "The first start of the service printed the operator's login and token")
       const answer = yield* post("/ping", { url: "HTTPS://Blog.example/feed" })
       assert.deepStrictEqual([answer.status, answer.headers.get("location")], [
         303,

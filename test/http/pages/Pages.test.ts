@@ -105,6 +105,7 @@ const paths = [
   "/dashboard/account",
   "/dashboard/accounts",
   "/dashboard/accounts/bob/delete",
+  "/dashboard/runners",
   "/dashboard/hubs",
   "/dashboard/settings",
   "/dashboard/missing"

@@ -1,0 +1,134 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
+import type { ListedSubscription } from "#actors/operations/Hub.ts"
+import type { LoggedAttempt } from "#domain/delivery/DeliveryLogEntry.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import { management } from "#test/support/Api.ts"
+import { serveDashboard } from "#test/support/Dashboard.ts"
+
+const item = (
+  subscription: Partial<Subscription> = {},
+  more: Partial<ListedSubscription> = {}
+): ListedSubscription => ({
+  subscription: {
+    id: 7,
+    accountId: 1,
+    resourceId: 3,
+    topic: "https://a.example/feed",
+    channel: "webhook",
+    endpoint: "https://b.example/hook",
+    host: "b.example",
+    face: "api",
+    state: "active",
+    createdAt: 0,
+    ...subscription
+  },
+  resource: {
+    id: 3,
+    kind: "feed",
+    nextFetch: 2_000,
+    lastFetch: 1_000,
+    period: 60,
+    code: 200,
+    http: "Fetched (ring) 200 60 and parsed 1/1 entries",
+    generatedIds: false,
+    entriesSinceMaintenance: 0
+  },
+  ...more
+})
+
+const failed = (reason: LoggedAttempt["reason"], code: number, message: string): LoggedAttempt => ({
+  id: "7-1-1",
+  outcome: "failed",
+  subscriptionId: 7,
+  topic: "https://a.example/feed",
+  endpoint: "https://b.example/hook",
+  triedAt: 1_000,
+  sequence: 1,
+  attempt: 1,
+  code,
+  message,
+  ...(reason !== undefined && { reason })
+})
+
+const failing = { failing: { since: 1_000, announced: 0 } }
+
+/** The page of a subscription, without its tags. */
+const served = Effect.gen(function*() {
+  let listed = item()
+  let attempts: ReadonlyArray<LoggedAttempt> = []
+  const { get, signIn } = yield* serveDashboard({
+    hub: { list: () => Effect.sync(() => ({ items: [listed], total: undefined })) },
+    services: Layer.merge(
+      management,
+      Layer.mock(DeliveryReports, { list: () => Effect.sync(() => ({ items: attempts })) })
+    )
+  })
+  const cookie = yield* signIn()
+  return Effect.fnUntraced(function*(wanted: ListedSubscription, ...failures: ReadonlyArray<LoggedAttempt>) {
+    listed = wanted
+    attempts = failures
+    const { text } = yield* get("/dashboard/subscriptions/7", cookie)
+    const diagnosis = /<p class="diagnosis[^>]*>([\s\S]*?)<\/p>/.exec(text)?.[1] ?? ""
+    const buttons = text.matchAll(/action="\/dashboard\/subscriptions\/7\/(\w+)"[\s\S]*?<button[^>]*>([^<]*)/g)
+    return {
+      diagnosis: diagnosis.replace(/<[^>]*>/g, "").replaceAll("&#39;", "'"),
+      buttons: [...buttons].map(([, name, label]) => `${name}: ${label}`)
+    }
+  })
+})
+
+describe("the page of a subscription", () => {
+  it.live("tells why a callback gets nothing: a refused address, a login, a redirect, a silent feed", () =>
+    Effect.gen(function*() {
+      const showPage = yield* served
+      const diagnosisOf = (attempt: LoggedAttempt) =>
+        Effect.map(showPage(item(failing), attempt), ({ diagnosis }) => diagnosis)
+      assert.strictEqual(
+        yield* diagnosisOf(failed("refused-address", 0, "b.example resolves to 10.0.0.1, a private address.")),
+        "callback fails b.example resolves to 10.0.0.1, a private address. The name of the callback resolves to an address to which this service does not connect. Use a public address, or let the operator allow this one (WINDHOVER_ALLOWED_ADDRESSES)."
+      )
+      assert.strictEqual(
+        yield* diagnosisOf(failed("unauthorized", 401, "The callback answered 401.")),
+        "callback fails The callback answered 401. The callback requires a login that the notification does not have, or forbids it. Put the credentials into the callback's URL, or let its server accept requests without a login."
+      )
+      assert.strictEqual(
+        yield* diagnosisOf(failed("redirect", 302, "The callback answered 302.")),
+        "callback fails The callback answered 302. The callback redirects. Redirects are not followed: subscribe the new URL."
+      )
+      assert.strictEqual(
+        (yield* showPage(item())).diagnosis,
+        "silent The resource is read, and had nothing new since you subscribed. Send a test, or wait for an entry."
+      )
+    }))
+
+  it.live("has the actions that apply to its state", () =>
+    Effect.gen(function*() {
+      const showPage = yield* served
+      const buttonsOf = (listed: ListedSubscription) => Effect.map(showPage(listed), ({ buttons }) => buttons)
+      assert.deepStrictEqual((yield* buttonsOf(item())).slice(0, 4), [
+        "test: Send a test",
+        "replay: Replay the newest",
+        "pause: Pause",
+        "unsubscribe: Unsubscribe"
+      ])
+      assert.deepStrictEqual((yield* buttonsOf(item({ state: "paused" }))).slice(2, 4), [
+        "resume: Resume",
+        "unsubscribe: Unsubscribe"
+      ])
+      assert.deepStrictEqual((yield* buttonsOf(item(failing))).slice(2, 5), [
+        "pause: Pause",
+        "resume: Try now",
+        "unsubscribe: Unsubscribe"
+      ])
+      assert.deepStrictEqual((yield* buttonsOf(item({ ...failing, state: "paused" }))).slice(2, 4), [
+        "resume: Resume",
+        "unsubscribe: Unsubscribe"
+      ])
+      const dropped = yield* buttonsOf(item({}, { deliveries: { waiting: 0, dropped: 2 } }))
+      assert.strictEqual(dropped[1], "recover: Recover dropped")
+      const xmpp = yield* buttonsOf(item({ channel: "xmpp", endpoint: "ann@example.org", state: "paused" }))
+      assert.deepStrictEqual(xmpp, ["resume: Resume", "unsubscribe: Unsubscribe"])
+    }))
+})
