@@ -140,6 +140,32 @@ const published = publish()
 await timed("undisturbed", sleep(10_000))
 await timed("backup", run(["backup", join(directory, "backup")], { WINDHOVER_DATA_DIR: dataDir }))
 
+/** Kills a move when it has said the text, and takes it back. Returns the last line of the cancellation. */
+const killMove = async (text: string, delayMs: number) => {
+  const child = spawn(program, ["move", "--to", url], {
+    env: withSettings({ WINDHOVER_DATA_DIR: dataDir }),
+    stdio: ["ignore", "ignore", "pipe"]
+  })
+  let said = ""
+  await new Promise<void>((resolve) => {
+    child.once("exit", () => resolve())
+    child.stderr.setEncoding("utf8").on("data", (words: string) => {
+      said += words
+      if (said.includes(text)) resolve()
+    })
+  })
+  await sleep(delayMs)
+  child.kill("SIGKILL")
+  await sleep(5_000) // a service that was told to stop has stopped
+  const { stderr } = await run(["move", "--cancel", "--to", url], { WINDHOVER_DATA_DIR: dataDir })
+  return stderr.trim().split("\n")
+}
+
+figures["killed while it copied"] = await killMove("Copying", 4_000)
+figures["killed at the stop"] = await killMove("The service is stopping", 0)
+service = await start(dataDir)
+await sleep(5_000)
+
 const exited = once(service, "exit").then(() => performance.now())
 let began = performance.now()
 const there = await run(["move", "--to", url], { WINDHOVER_DATA_DIR: dataDir })

@@ -13,7 +13,10 @@ import { makeRowProgress } from "./RowProgress.ts"
 const isUrl = (text: string) => /^postgres(ql)?:/.test(text)
 
 /** The two places: the settings name one, and `--to` the other. Without `--to`, the embedded database moves to the server of the settings. */
-const findPlaces = ({ databaseUrl, dataDir }: SettingsValues, to: string | undefined) => {
+const findPlaces = (
+  { databaseUrl, dataDir }: Pick<SettingsValues, "databaseUrl" | "dataDir">,
+  to: string | undefined
+) => {
   const embedded: Source.Place = { _tag: "Embedded", dataDir }
   const server: Source.Place | undefined = databaseUrl === undefined ? undefined : { _tag: "Server", url: databaseUrl }
   if (to === undefined) return server === undefined ? undefined : { from: embedded, to: server }
@@ -40,25 +43,19 @@ export const move = Command.make(
       Flag.optional
     ),
     cancel: Flag.Boolean("cancel").pipe(
-      Flag.withDescription("Use the old database again after a move that was broken off"),
+      Flag.withDescription("Take back a move that was killed: the old database is usable again, and the new one empty"),
       Flag.withDefault(false)
     )
   },
   Effect.fnUntraced(function*({ cancel, to }) {
     const settings = yield* Settings
-    const { databaseUrl, dataDir } = settings
-    if (cancel) {
-      yield* Move.cancel(
-        databaseUrl === undefined ? { _tag: "Embedded", dataDir } : { _tag: "Server", url: databaseUrl }
-      )
-      return yield* printError("The database of the settings carries no marks of a move any more.")
-    }
     if (Option.isSome(to) && isUrl(to.value) && !URL.canParse(to.value)) {
       return yield* backupError(
         "Unusable",
         "--to is no valid URL. Use one such as postgres://user:password@host/database."
       )
     }
+    if (cancel) return yield* cancelMove(settings, Option.getOrUndefined(to))
     const places = findPlaces(settings, Option.getOrUndefined(to))
     if (places === undefined) {
       return yield* backupError(
@@ -66,7 +63,7 @@ export const move = Command.make(
         "A move needs two databases. Name the new one in --to: postgres://… for a server; a directory is for the rows of WINDHOVER_DATABASE_URL."
       )
     }
-    yield* runMove(places.from, places.to, dataDir)
+    yield* runMove(places.from, places.to, settings.dataDir)
   }, Effect.scoped)
 ).pipe(
   Command.withDescription(
@@ -74,6 +71,19 @@ export const move = Command.make(
   ),
   Command.provide(SettingsLayer.layer)
 )
+
+/** Without `--to`, the database of the settings may be either one: an operator changes the settings before the move. */
+const cancelMove = Effect.fnUntraced(function*({ databaseUrl, dataDir }: SettingsValues, to: string | undefined) {
+  const embedded: Source.Place = { _tag: "Embedded", dataDir }
+  const server: Source.Place | undefined = databaseUrl === undefined ? undefined : { _tag: "Server", url: databaseUrl }
+  const isNew = server !== undefined && (yield* Move.isUnfinished(server))
+  const places = to !== undefined || isNew ? findPlaces({ databaseUrl, dataDir }, to) : undefined
+  const cancelled = yield* Move.cancel(places?.from ?? server ?? embedded, places?.to)
+  for (const { place, state } of cancelled) {
+    yield* printError(`The move was taken back: ${Move.describePlace(place)} is ${state} again.`)
+  }
+  if (cancelled.length === 0) yield* printError("There is no move to take back.")
+})
 
 const runMove = Effect.fnUntraced(function*(from: Source.Place, to: Source.Place, keyDir: string) {
   const progress = makeRowProgress("rows copied")

@@ -52,7 +52,7 @@ export const makeMetricsEndpoint = Effect.gen(function*() {
           contentType: "text/plain; version=0.0.4; charset=utf-8",
           headers: { "cache-control": "no-store", "x-content-type-options": "nosniff" }
         }))
-      : Effect.succeed(isToken === undefined ? notLocal : wrongToken)
+      : Effect.succeed(isToken !== undefined ? wrongToken : trustedProxies.length > 0 ? behindProxy : notLocal)
   )
 })
 
@@ -68,7 +68,12 @@ const format = Effect.contextWith((context: Context.Context<never>) => {
 
 const notLocal = Reply.text(
   403,
-  "Metrics are for clients on this machine. Set WINDHOVER_METRICS_TOKEN, and send it as a bearer token from elsewhere."
+  "Metrics are for clients on this machine, without a proxy between. Set WINDHOVER_METRICS_TOKEN, and send it as a bearer token from elsewhere."
+)
+
+const behindProxy = Reply.text(
+  403,
+  "With WINDHOVER_TRUSTED_PROXIES, metrics need a token, because a client on this machine may be a proxy. Set WINDHOVER_METRICS_TOKEN, and send it as a bearer token."
 )
 
 const wrongToken = Reply.text(401, "Send the value of WINDHOVER_METRICS_TOKEN as a bearer token.", {
@@ -79,6 +84,7 @@ const wrongToken = Reply.text(401, "Send the value of WINDHOVER_METRICS_TOKEN as
 const makeRefresh = Effect.gen(function*() {
   const outbox = yield* Outbox
   const clock = yield* Clock.Clock
+  const context = yield* Effect.context<never>()
   const streams = yield* StreamRegistry
   const scope = yield* Effect.scope
   let counted: { readonly waiting: number; readonly oldestAt: number | undefined } = { waiting: 0, oldestAt: undefined }
@@ -100,7 +106,12 @@ const makeRefresh = Effect.gen(function*() {
     if (Option.isNone(answer)) querySeconds = Math.max(querySeconds, 1)
   })
 
-  yield* reportGauge(waitingGauge, () => counted.waiting)
+  const isOld = () => clock.currentTimeMillisUnsafe() - countedAt >= maxAgeMs
+  // An export of OpenTelemetry reads the gauges without a wait. Its count shows in the next export.
+  yield* reportGauge(waitingGauge, () => {
+    if (isOld()) Effect.runForkWith(context)(recount)
+    return counted.waiting
+  })
   yield* reportGauge(oldestGauge, () => {
     const { oldestAt } = counted
     return oldestAt === undefined ? 0 : Math.max(clock.currentTimeMillisUnsafe() - oldestAt, 0) / 1000
@@ -109,6 +120,6 @@ const makeRefresh = Effect.gen(function*() {
   yield* reportGauge(streamGauge, streams.count)
   yield* reportGauge(Metric.withAttributes(buildGauge, { version: yield* ProductVersion }), () => 1)
   return {
-    refresh: Effect.suspend(() => clock.currentTimeMillisUnsafe() - countedAt < maxAgeMs ? Effect.void : recount)
+    refresh: Effect.suspend(() => isOld() ? recount : Effect.void)
   }
 })

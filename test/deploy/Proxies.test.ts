@@ -22,7 +22,7 @@ const hasPrograms = await available(
   unpackDebianPackages(programs, ["nginx", "caddy"])
 )
 
-const largeBody = "x".repeat(8 * 1024 * 1024)
+const mebibytes = (count: number) => "x".repeat(count * 1024 * 1024)
 
 /** In place of Windhover: a stream that never ends, and a page that repeats the headers of the proxy and the length of the body. */
 const upstream = httpServer(async (request, response) => {
@@ -72,13 +72,18 @@ const startProxy = (program: string, args: ReadonlyArray<string>, url: string) =
 
 const checkProxy = (url: string) =>
   Effect.gen(function*() {
-    const { beginning } = yield* call(`${url}/?hub.mode=list`, largeBody)
-    assert.deepStrictEqual(JSON.parse(beginning), {
-      host: "push.example.org",
-      client: "127.0.0.1",
-      length: largeBody.length,
-      url: "/?hub.mode=list"
-    })
+    for (const [path, size] of [["/?hub.mode=list", 8], ["/api/import?null=true", 64]] as const) {
+      const { beginning } = yield* call(url + path, mebibytes(size))
+      assert.deepStrictEqual(JSON.parse(beginning), {
+        host: "push.example.org",
+        client: "127.0.0.1",
+        length: size * 1024 * 1024,
+        url: path
+      })
+    }
+    for (const [path, size] of [["/?hub.mode=list", 10], ["/api/import", 66], ["/api/import/", 10]] as const) {
+      assert.strictEqual((yield* call(url + path, mebibytes(size))).status, 413, path)
+    }
     assert.deepStrictEqual(yield* call(`${url}/stream`), { status: 200, beginning: ": beat\n\n" })
     const hidden = yield* Effect.forEach(["/internal/xmpp/auth", "/metrics"], (path) => call(`${url}${path}`))
     assert.deepStrictEqual(hidden.map(({ status }) => status), [404, 404])

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Metric, Redacted } from "effect"
 import { makeApi } from "#test/support/Api.ts"
 
 const valueOf = (text: string, series: string): string | undefined =>
@@ -31,6 +31,19 @@ describe("/metrics", () => {
       assert.notMatch(body, /^effect_/m)
     }).pipe(Effect.scoped))
 
+  it.effect("has the count of the last export, which reads without a wait", () =>
+    Effect.gen(function*() {
+      yield* makeApi({})
+      const read = Effect.map(
+        Metric.snapshot,
+        (metrics) => metrics.find(({ id }) => id === "windhover_outbox_waiting")?.state
+      )
+      assert.deepStrictEqual(yield* read, { value: 0 })
+      const next = Effect.andThen(Effect.yieldNow, read)
+      yield* Effect.repeat(next, { until: (state) => JSON.stringify(state) !== `{"value":0}`, times: 100 })
+      assert.deepStrictEqual(yield* read, { value: 3 })
+    }).pipe(Effect.scoped))
+
   it.effect("is for this machine only without a token", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
@@ -60,7 +73,10 @@ describe("/metrics", () => {
   it.effect("trusts no loopback address behind a trusted proxy", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({}, undefined, { trustedProxies: ["10.0.0.0/8"] })
-      assert.strictEqual((yield* api("/metrics", {}, local)).status, 403)
+      const { body, status } = yield* api("/metrics", {}, local)
+      assert.strictEqual(status, 403)
+      assert.match(body, /^With WINDHOVER_TRUSTED_PROXIES, metrics need a token/)
+      assert.match((yield* (yield* makeApi({}))("/metrics", {})).body, /^Metrics are for clients on this machine/)
     }).pipe(Effect.scoped))
 
   it.effect("is read only", () =>

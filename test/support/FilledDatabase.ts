@@ -86,3 +86,9 @@ export const contents = Effect.gen(function*() {
   }
   return { rows, sequences: yield* Catalog.readSequences }
 })
+
+/** Contents of a database, as its backup restores these: without sessions of the dashboard. */
+export const restored = (before: Effect.Success<typeof contents>): typeof before => ({
+  ...before,
+  rows: { ...before.rows, sessions: [] }
+})

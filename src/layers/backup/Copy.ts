@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { moveTable } from "#layers/sql/Migrations.ts"
 import { backupError } from "./BackupError.ts"
 import * as Catalog from "./Catalog.ts"
 import { quote, type Table } from "./Catalog.ts"
@@ -12,6 +13,11 @@ import { forEachPage, type Key, keyOf } from "./RowPages.ts"
 export interface Databases {
   readonly source: SqlClient.SqlClient
   readonly target: SqlClient.SqlClient
+}
+
+/** The databases while the source records its changes. */
+export interface RecordedDatabases extends Databases {
+  readonly move: Changes.MoveId
 }
 
 type OnDatabase = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, SqlClient.SqlClient>>
@@ -46,17 +52,17 @@ export const copyAll = Effect.fn("Copy.copyAll")(
  * its key is put back, and the next round copies the row.
  */
 export const catchUp = Effect.fn("Copy.catchUp")(
-  function*({ source, target }: Databases, tables: ReadonlyArray<Table>) {
+  function*({ move, source, target }: RecordedDatabases, tables: ReadonlyArray<Table>) {
     let copied = 0
     for (const table of tables) {
-      const keys = yield* on(source)(Changes.take(table))
+      const keys = yield* on(source)(Changes.take(move, table))
       if (keys.length === 0) continue
       copied += keys.length
       yield* on(target)(Changes.remove(table, keys))
       yield* on(source)(forEachPage(table, (page) =>
         Effect.flatMap(
           on(target)(insertFree(table, page.rows)),
-          (skipped) => on(source)(Changes.putBack(table, skipped))
+          (skipped) => on(source)(Changes.putBack(move, table, skipped))
         ), keys))
     }
     return copied
@@ -89,15 +95,15 @@ const insertFree = (table: Table, rows: ReadonlyArray<string>) =>
  * All changed rows are removed before the first one is inserted, so that none collides. Counts of all rows prove that none is missing.
  */
 export const complete = Effect.fn("Copy.complete")(
-  function*(databases: Databases, tables: ReadonlyArray<Table>, definitions: Load.Definitions) {
-    const { source, target } = databases
+  function*(databases: RecordedDatabases, tables: ReadonlyArray<Table>, definitions: Load.Definitions) {
+    const { move, source, target } = databases
     return yield* target.withTransaction(Effect.gen(function*() {
       const changed: Array<readonly [Table, ReadonlyArray<Key>]> = []
       for (const table of tables) {
         for (
-          let keys = yield* on(source)(Changes.take(table));
+          let keys = yield* on(source)(Changes.take(move, table));
           keys.length > 0;
-          keys = yield* on(source)(Changes.take(table))
+          keys = yield* on(source)(Changes.take(move, table))
         ) {
           yield* on(target)(Changes.remove(table, keys))
           changed.push([table, keys])
@@ -145,10 +151,15 @@ const compareCounts = Effect.fnUntraced(function*({ source, target }: Databases,
   }
 })
 
-/** Empties a database that a failed move has begun to fill. */
+/**
+ * Empties a database that a move has begun to fill.
+ *
+ * A complete database has no mark, so that this fails there, also when the move completes at the same time.
+ */
 export const clear: Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> = SqlClient.SqlClient.use((sql) =>
   sql.withTransaction(Effect.gen(function*() {
-    const tables = [...Catalog.tableNames, "windhover_migrations", "windhover_move"]
+    yield* Changes.lockMark
+    const tables = [...Catalog.tableNames, "windhover_migrations", moveTable]
     yield* sql.unsafe(`drop table if exists ${tables.map(quote).join(", ")} cascade`).unprepared
     yield* sql`drop sequence if exists log_positions`
   }))

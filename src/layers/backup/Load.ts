@@ -7,6 +7,7 @@ import type { Header, Page } from "./BackupFormat.ts"
 import type { BackupReader } from "./BackupReader.ts"
 import * as Catalog from "./Catalog.ts"
 import { quote, quoteAll, type Table } from "./Catalog.ts"
+import { readMark } from "./Changes.ts"
 import type { Progress } from "./Dump.ts"
 
 /** Number of the last migration of this program. */
@@ -26,9 +27,12 @@ export const requireEmpty = Effect.fn("Load.requireEmpty")(function*(place: stri
   const tables = yield* Effect.mapError(Catalog.readTables, explainTarget)
   const schema = yield* Effect.mapError(Catalog.readSchemaVersion, explainTarget)
   if (tables.length === 0 && schema === undefined) return
+  const isUnfinished = (yield* Effect.mapError(readMark, explainTarget)) === "new"
   return yield* backupError(
     "NotEmpty",
-    `${place} holds a database of Windhover already, and nothing was changed. Name an empty database, or drop this one and create it again.`
+    isUnfinished
+      ? `${place} holds a part of the rows of a move, and nothing was changed. Wait for its end; if the command was killed, run 'windhover move --cancel' with the same places.`
+      : `${place} holds a database of Windhover already, and nothing was changed. Name an empty database, or drop this one and create it again.`
   )
 })
 
@@ -60,6 +64,7 @@ export const restore = Effect.fn("Load.restore")(
       )
       yield* setSequences(header.sequences)
       yield* makeMigrate(all)
+      yield* sql`delete from sessions` // a sign-out after the backup stays a sign-out
     }))
   },
   Effect.catchTag("SqlError", (error) => Effect.fail(explainTarget(error)))

@@ -1,5 +1,6 @@
-import { Clock, Context, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
-import { SqlClient } from "effect/sql"
+import { Clock, Context, Effect, Layer, Redacted, Schedule, Scope } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as DatabaseSocket from "#layers/postgres/DatabaseSocket.ts"
@@ -8,8 +9,10 @@ import * as DataDirectory from "#layers/postgres/DataDirectory.ts"
 import { launchAhead } from "#layers/postgres/embedded/Launch.ts"
 import * as KeyFile from "#layers/postgres/KeyFile.ts"
 import { applicationName } from "#layers/postgres/Postgres.ts"
+import { forget } from "#layers/sql/ChangeRecord.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
-import { type BackupError, backupError, explainFile } from "./BackupError.ts"
+import { sqlState } from "#layers/sql/Query.ts"
+import { type BackupError, backupError } from "./BackupError.ts"
 import * as Catalog from "./Catalog.ts"
 import * as Changes from "./Changes.ts"
 import { catchUp, clear, complete, copyAll, on } from "./Copy.ts"
@@ -62,45 +65,32 @@ export const describePlace = (place: Source.Place): string => {
  */
 export const move = Effect.fn("Move.move")(
   function*(from: Source.Place, to: Source.Place, operator: Operator): Effect.fn.Return<Moved, Failure, Scope.Scope> {
-    return to._tag === "Embedded"
-      ? yield* Effect.tap(
-        Restore.intoDirectory(to.dataDir, SqlClient.SqlClient.use((target) => fill(from, to, target, operator))),
-        () => copyKeyFile(operator.keyDir, to.dataDir)
-      )
-      : yield* SqlClient.SqlClient.use((target) =>
-        Effect.andThen(on(target)(Load.requireEmpty(describePlace(to))), fill(from, to, target, operator))
-      ).pipe(Effect.provide(Source.layerServer(to.url)))
-  }
+    const running = yield* begin(from, to, operator)
+    const moved = to._tag === "Embedded"
+      ? yield* toDirectory(running, to.dataDir)
+      : yield* Effect.provide(toServer(running), Source.layerServer(to.url))
+    yield* Effect.ignore(on(running.source)(Changes.changeNote(movedNote(to))))
+    return moved
+  },
+  Effect.catchTag(
+    "SqlError",
+    (error) => Effect.fail(sqlState(error) === undefinedTable ? recordLost(error) : Load.explainTarget(error))
+  )
 )
 
-const fill = (from: Source.Place, to: Source.Place, target: SqlClient.SqlClient, operator: Operator) =>
-  Effect.scoped(Effect.gen(function*() {
-    const isRunning = from._tag === "Server" || (yield* DatabaseSocket.isServed(from.dataDir))
-    const live = yield* openClient(
-      from._tag === "Embedded" && isRunning ? Source.layerRunning(from.dataDir) : Source.layer(from)
-    )
-    yield* on(live)(requireCurrentSchema)
-    const tables = yield* on(live)(Catalog.readTables)
-    const prepared = yield* prepareTarget(target, tables, describePlace(from))
-    const move: Running = {
-      from,
-      to,
-      isRunning,
-      live,
-      target,
-      tables,
-      definitions: prepared.definitions,
-      operator,
-      source: live
-    }
-    const moved = yield* run(move).pipe(Effect.onError(() => Effect.ignore(on(move.source)(Changes.forget()))))
-    prepared.keep()
-    yield* on(target)(Load.validateForeignKeys(prepared.definitions))
-    return moved
-  })).pipe(Effect.catchTag("SqlError", (error) => Effect.fail(Load.explainTarget(error))))
+/** State of PostgreSQL: a table does not exist. Only the record of changes can vanish during a move. */
+const undefinedTable = "42P01"
+
+const recordLost = (cause: SqlError.SqlError) =>
+  backupError(
+    "Changed",
+    "Another command has ended this move. The old database stays in use, and the new one empty; run one 'windhover move' at a time.",
+    cause
+  )
 
 /** A move that has begun. */
 interface Running {
+  readonly id: Changes.MoveId
   readonly from: Source.Place
   readonly to: Source.Place
   /** False for an embedded database that no service uses. */
@@ -109,31 +99,111 @@ interface Running {
   readonly live: SqlClient.SqlClient
   /** The source at present: `live`, and another client after the service has stopped. */
   source: SqlClient.SqlClient
-  readonly target: SqlClient.SqlClient
+  /** True while the old database refuses starts. */
+  isMarked: boolean
+  /** True after the last transaction of the target. */
+  isCommitted: boolean
   readonly tables: ReadonlyArray<Catalog.Table>
-  readonly definitions: Load.Definitions
   readonly operator: Operator
+  /** Lives as long as the clients of the source. */
+  readonly scope: Scope.Scope
 }
 
-const run = Effect.fnUntraced(function*(move: Running) {
-  const { definitions, from, isRunning, live, operator, tables, target, to } = move
-  yield* on(live)(Effect.andThen(Changes.forget(), Changes.record(tables)))
+const begin = Effect.fnUntraced(function*(from: Source.Place, to: Source.Place, operator: Operator) {
+  const isRunning = from._tag === "Server" || (yield* DatabaseSocket.isServed(from.dataDir))
+  const live = yield* openClient(
+    from._tag === "Embedded" && isRunning ? Source.layerRunning(from.dataDir) : Source.layer(from)
+  )
+  yield* on(live)(Effect.andThen(requireCurrentSchema, refuseMarked))
+  return {
+    id: randomBytes(4).toString("hex"),
+    from,
+    to,
+    isRunning,
+    live,
+    source: live,
+    isMarked: false,
+    isCommitted: false,
+    tables: yield* on(live)(Catalog.readTables),
+    operator,
+    scope: yield* Effect.scope
+  } satisfies Running
+})
+
+/** The directory gets its database and the key of its secrets after the last step that can fail. */
+const toDirectory = (move: Running, dataDir: string) =>
+  Restore.intoDirectory(
+    dataDir,
+    Effect.scoped(Effect.gen(function*() {
+      const target = yield* SqlClient.SqlClient
+      const { definitions, moved } = yield* fill(move, target)
+      yield* on(target)(Load.validateForeignKeys(definitions))
+      return moved
+    })),
+    KeyFile.copy(move.operator.keyDir, dataDir)
+  ).pipe(takeBackOnError(move))
+
+const toServer = (move: Running) =>
+  Effect.scoped(Effect.gen(function*() {
+    const target = yield* SqlClient.SqlClient
+    yield* on(target)(Load.requireEmpty(describePlace(move.to)))
+    const { definitions, moved } = yield* takeBackOnError(move)(fill(move, target))
+    yield* on(target)(Load.validateForeignKeys(definitions))
+    return moved
+  }))
+
+/** True when the new database can be used: the old one must stay marked then, even after an interruption at the very end. */
+const isComplete = ({ isCommitted, to }: Running): boolean =>
+  to._tag === "Server" ? isCommitted : fs.existsSync(path.join(to.dataDir, "database", "PG_VERSION"))
+
+/** Makes the old database as it was before the move. The service may have crashed, so that its socket does not lead there any more. */
+const takeBackOnError = (move: Running) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.onError(effect, () => {
+    if (isComplete(move)) return Effect.void
+    const remove = Effect.andThen(forget(move.id), move.isMarked ? Changes.unmark : Effect.void)
+    return on(move.source)(remove).pipe(
+      Effect.catchCause(() => cancelOld(move.from)),
+      Effect.catchCause(() =>
+        Effect.logError("The old database still refuses starts. 'windhover move --cancel' makes it usable again.")
+      )
+    )
+  })
+
+const fill = Effect.fnUntraced(function*(move: Running, target: SqlClient.SqlClient) {
+  const prepared = yield* prepareTarget(target, move.tables, describePlace(move.from))
+  const moved = yield* copy(move, target, prepared.definitions)
+  prepared.keep()
+  return { definitions: prepared.definitions, moved }
+})
+
+const copy = Effect.fnUntraced(function*(move: Running, target: SqlClient.SqlClient, definitions: Load.Definitions) {
+  const { from, id, isRunning, live, operator, scope, tables, to } = move
+  if (yield* on(live)(forget())) {
+    yield* Effect.logWarning("An earlier 'windhover move' from this database did not complete. Its triggers were removed.")
+  }
+  yield* on(live)(Changes.record(id, tables))
   const rows = yield* copySnapshot(from, isRunning ? undefined : live, target, tables, operator)
   yield* target.withTransaction(on(target)(Load.index(tables, definitions)))
-  yield* Effect.repeat(catchUp({ source: live, target }, tables), {
+  yield* Effect.repeat(catchUp({ move: id, source: live, target }, tables), {
     until: (count) => count <= fewChanges,
     times: maxRounds
   })
 
-  yield* on(live)(Changes.mark(true, movedNote(to)))
+  yield* on(live)(Changes.mark(true, movingNote(to))).pipe(
+    Effect.tap(() => Effect.sync(() => move.isMarked = true)),
+    Effect.uninterruptible
+  )
   const stoppedAt = yield* Clock.currentTimeMillis
   if (isRunning) {
     if (from._tag === "Embedded") launchAhead()
     yield* operator.stopService
-    if (from._tag === "Embedded") move.source = yield* takeOver(from.dataDir)
+    if (from._tag === "Embedded") move.source = yield* Scope.provide(takeOver(from.dataDir), scope)
     else yield* awaitRunners(live)
   }
-  const lastChanges = yield* complete({ source: move.source, target }, tables, definitions)
+  const lastChanges = yield* complete({ move: id, source: move.source, target }, tables, definitions).pipe(
+    Effect.tap(() => Effect.sync(() => move.isCommitted = true)),
+    Effect.uninterruptible
+  )
   const stoppedMs = (yield* Clock.currentTimeMillis) - stoppedAt
   return { rows, lastChanges, stoppedMs } satisfies Moved
 })
@@ -152,6 +222,17 @@ const requireCurrentSchema = Effect.gen(function*() {
   )
 })
 
+const refuseMarked = Effect.gen(function*() {
+  const mark = yield* Changes.readMark
+  if (mark === undefined) return
+  return yield* backupError(
+    "Running",
+    mark === "old"
+      ? "The database was moved already, or another 'windhover move' has stopped it. If that command was killed, run 'windhover move --cancel', then move again."
+      : "The database holds a part of the rows of another move. Wait for its end; if it was killed, run 'windhover move --cancel'."
+  )
+})
+
 /**
  * Creates the schema without indexes. The target is emptied again unless `keep` is called.
  *
@@ -166,7 +247,7 @@ const prepareTarget = Effect.fnUntraced(
           yield* migrate
           yield* Changes.mark(
             false,
-            `The rows of ${origin} are being moved into this database. Wait for the end of 'windhover move'.`
+            `The rows of ${origin} are being moved into this database. Wait for the end of 'windhover move'; if it was killed, run 'windhover move --cancel'.`
           )
           return yield* Load.strip(tables)
         }))
@@ -177,10 +258,19 @@ const prepareTarget = Effect.fnUntraced(
   }
 )
 
+const howToStart = (to: Source.Place) =>
+  to._tag === "Server" ? "set WINDHOVER_DATABASE_URL" : "unset WINDHOVER_DATABASE_URL, and set WINDHOVER_DATA_DIR"
+
 const movedNote = (to: Source.Place) =>
   `This database was moved to ${describePlace(to)}, and gets no more news. Start Windhover there: ${
-    to._tag === "Server" ? "set WINDHOVER_DATABASE_URL" : "unset WINDHOVER_DATABASE_URL, and set WINDHOVER_DATA_DIR"
+    howToStart(to)
   }. To use this old one nevertheless, run 'windhover move --cancel'.`
+
+/** The note until the move is complete. A killed command leaves this note. */
+const movingNote = (to: Source.Place) =>
+  `'windhover move' is moving the last rows of this database to ${describePlace(to)}. Wait for its end, and start Windhover there: ${
+    howToStart(to)
+  }. If the command was killed, run 'windhover move --cancel' to use this database again.`
 
 /** Copies what a clone, a second client of a server, or a stopped database shows. */
 const copySnapshot = (
@@ -224,23 +314,60 @@ const awaitRunners = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   }
 })
 
-/** The secrets of a server's database open with the key file of the old data directory, which stays where it is. */
-const copyKeyFile = (keyDir: string, dataDir: string) =>
-  Effect.suspend(() =>
-    fs.existsSync(KeyFile.pathIn(dataDir)) || !fs.existsSync(KeyFile.pathIn(keyDir))
-      ? Effect.void
-      : Effect.try({
-        try: () => fs.copyFileSync(KeyFile.pathIn(keyDir), KeyFile.pathIn(dataDir), fs.constants.COPYFILE_EXCL),
-        catch: (cause) => explainFile(KeyFile.pathIn(dataDir), cause)
-      })
-  )
+/** Takes the marks of a move out of its old database, so that it can be used again. */
+const cancelOld = (place: Source.Place) =>
+  Effect.gen(function*() {
+    const isRunning = place._tag === "Embedded" && (yield* DatabaseSocket.isServed(place.dataDir))
+    const remove = Effect.gen(function*() {
+      const isRecorded = yield* forget()
+      const isMarked = (yield* Changes.readMark) === "old"
+      if (isMarked) yield* Changes.unmark
+      return isRecorded || isMarked
+    })
+    return yield* Effect.provide(remove, isRunning ? Source.layerRunning(place.dataDir) : Source.layer(place))
+  })
 
-/** Takes the marks of a move out of a database, so that it can be used again. */
-export const cancel = Effect.fn("Move.cancel")(function*(place: Source.Place) {
-  const isRunning = place._tag === "Embedded" && (yield* DatabaseSocket.isServed(place.dataDir))
-  const layer = isRunning ? Source.layerRunning(place.dataDir) : Source.layer(place)
-  yield* Changes.forget().pipe(
-    Effect.mapError((error) => Load.explainTarget(error)),
-    Effect.provide(layer)
-  )
-})
+/** True for a server whose database a move has begun to fill, and has not completed. */
+export const isUnfinished = (place: Source.Place) =>
+  place._tag === "Embedded"
+    ? Effect.succeed(false)
+    : Changes.readMark.pipe(
+      Effect.provide(Source.layer(place)),
+      Effect.scoped,
+      Effect.mapBoth({
+        onFailure: (error) => error._tag === "SqlError" ? Load.explainTarget(error) : error,
+        onSuccess: (mark) => mark === "new"
+      })
+    )
+
+/** A database that `cancel` has changed: the old one of the move is `usable` again, and the new one is `empty`. */
+export interface Cancelled {
+  readonly place: Source.Place
+  readonly state: "usable" | "empty"
+}
+
+/**
+ * Takes a killed move back, and returns the databases that were changed. `target` is emptied unless the move was complete.
+ *
+ * With a cleared target, `old` may be missing: the settings name the data directory of another old database then.
+ */
+export const cancel = Effect.fn("Move.cancel")(
+  function*(
+    old: Source.Place,
+    target: Source.Place | undefined
+  ): Effect.fn.Return<ReadonlyArray<Cancelled>, Failure> {
+    const isCleared = target !== undefined && (yield* isUnfinished(target))
+    if (isCleared) yield* Effect.scoped(Effect.provide(clear, Source.layer(target)))
+    const isUsable = yield* Effect.scoped(cancelOld(old)).pipe(
+      Effect.catchIf(
+        (error) => isCleared && error._tag === "DatabaseError" && error.reason._tag === "Missing",
+        () => Effect.succeed(false)
+      )
+    )
+    return [
+      ...isCleared ? [{ place: target, state: "empty" } as const] : [],
+      ...isUsable ? [{ place: old, state: "usable" } as const] : []
+    ]
+  },
+  Effect.catchTag("SqlError", (error) => Effect.fail(Load.explainTarget(error)))
+)

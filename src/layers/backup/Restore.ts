@@ -4,6 +4,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as DataDirectory from "#layers/postgres/DataDirectory.ts"
 import type { DatabaseError } from "#layers/postgres/DatabaseError.ts"
+import { syncDirectory } from "#layers/postgres/SyncDirectory.ts"
 import { type BackupError, backupError, explainFile } from "./BackupError.ts"
 import type { Header } from "./BackupFormat.ts"
 import * as BackupReader from "./BackupReader.ts"
@@ -30,7 +31,7 @@ export const restore = Effect.fn("Restore.restore")(
         Effect.andThen(Load.requireEmpty("WINDHOVER_DATABASE_URL"), load),
         Source.layerServer(place.url)
       )
-    } else yield* intoDirectory(place.dataDir, load)
+    } else yield* intoDirectory(place.dataDir, load, Effect.void)
     return header
   }
 )
@@ -53,9 +54,16 @@ const openEmpty = Effect.fn("Restore.openEmpty")(
   }
 )
 
-/** Runs `load` on a new cluster without a schema. The cluster takes its place in the data directory only after `load` has succeeded. */
+/**
+ * Runs `load` on a new cluster without a schema, then `prepare`. The cluster takes its place in the data directory only after both have
+ * succeeded, and a failure leaves no cluster.
+ */
 export const intoDirectory = Effect.fn("Restore.intoDirectory")(
-  function*<A, E, R>(dataDir: string, load: Effect.Effect<A, E, R | SqlClient.SqlClient>) {
+  function*<A, E, R, E2>(
+    dataDir: string,
+    load: Effect.Effect<A, E, R | SqlClient.SqlClient>,
+    prepare: Effect.Effect<void, E2>
+  ) {
     const directory = yield* openEmpty(dataDir)
     const draft = path.join(directory, draftName)
     const remove = Effect.sync(() => fs.rmSync(draft, { recursive: true, force: true }))
@@ -64,13 +72,9 @@ export const intoDirectory = Effect.fn("Restore.intoDirectory")(
       clearSchema.pipe(Effect.andThen(load), Effect.tap(finish)),
       Source.layerCluster(draft)
     )
-    yield* Effect.try({
-      try: () => {
-        fs.renameSync(draft, path.join(directory, clusterName))
-        syncDirectory(directory)
-      },
-      catch: (cause) => explainFile(draft, cause)
-    })
+    yield* prepare
+    const cluster = path.join(directory, clusterName)
+    yield* Effect.try({ try: () => publish(draft, cluster), catch: (cause) => explainFile(cluster, cause) })
     return result
   }
 )
@@ -83,8 +87,13 @@ const clearSchema = SqlClient.SqlClient.use((sql) =>
 /** Writes all pages to the disk. */
 const finish = SqlClient.SqlClient.use((sql) => sql`checkpoint`).pipe(Effect.mapError(Load.explainTarget))
 
-const syncDirectory = (directory: string): void => {
-  const descriptor = fs.openSync(directory, "r")
-  fs.fsyncSync(descriptor)
-  fs.closeSync(descriptor)
+/** Gives a complete cluster its name, for good. A cluster whose new name may not last gets its old name back. */
+const publish = (draft: string, cluster: string): void => {
+  fs.renameSync(draft, cluster)
+  try {
+    syncDirectory(path.dirname(cluster))
+  } catch (error) {
+    fs.renameSync(cluster, draft)
+    throw error
+  }
 }

@@ -2,6 +2,7 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Schedule } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Settings } from "#domain/ports/Settings.ts"
+import { forgetAbandoned } from "#layers/sql/ChangeRecord.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 import type { DatabaseError } from "./DatabaseError.ts"
@@ -35,12 +36,11 @@ const migrateWhenLoaded = Effect.retry(migrate, {
   schedule: Schedule.spaced("200 millis").pipe(Schedule.upTo({ duration: "1 minute" }))
 })
 
-const layerMigrated = Layer.effectDiscard(
-  Effect.flatMap(
-    migrateWhenLoaded,
-    (done) => done.length === 0 ? Effect.void : Effect.logInfo(`The database was brought to ${done.at(-1)}.`)
-  )
-)
+const layerMigrated = Layer.effectDiscard(Effect.gen(function*() {
+  const done = yield* migrateWhenLoaded
+  if (done.length > 0) yield* Effect.logInfo(`The database was brought to ${done.at(-1)}.`)
+  yield* forgetAbandoned
+}))
 
 /** The database of the settings with the schema of this program; created if it is missing. */
 export const layer: Layer.Layer<Client, DatabaseError, Settings> = layerMigrated.pipe(Layer.provideMerge(layerOpened))

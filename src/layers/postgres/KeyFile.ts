@@ -5,6 +5,7 @@ import * as path from "node:path"
 import { InvalidSetting, parseEncryptionKey } from "#domain/Setting.ts"
 import { explain } from "./DataDirectory.ts"
 import { type DatabaseError, databaseError } from "./DatabaseError.ts"
+import { syncDirectory } from "./SyncDirectory.ts"
 
 /** The file of the encryption key in a data directory. */
 export const pathIn = (dataDir: string): string => path.join(dataDir, "encryption-key")
@@ -63,6 +64,13 @@ export const create = Effect.fn("KeyFile.create")(
   }
 )
 
+/** Copies the file of one data directory to another, unless the first has none or the second has one already. */
+export const copy = Effect.fn("KeyFile.copy")(function*(from: string, to: string) {
+  if (!fs.existsSync(pathIn(from))) return
+  const { text } = yield* attempt(from, () => readStart(pathIn(from)))
+  yield* attempt(to, () => write(pathIn(to), text))
+})
+
 /** Writes a complete file that survives a power failure, before the database has secrets under its key. False when the file exists. */
 const write = (file: string, content: string): boolean => {
   const draft = `${file}.${randomBytes(8).toString("hex")}`
@@ -77,12 +85,6 @@ const write = (file: string, content: string): boolean => {
   } finally {
     fs.rmSync(draft)
   }
-}
-
-const syncDirectory = (directory: string): void => {
-  const descriptor = fs.openSync(directory, "r")
-  fs.fsyncSync(descriptor)
-  fs.closeSync(descriptor)
 }
 
 const attempt = <A>(dataDir: string, run: () => A) =>

@@ -1,13 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Redacted } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { backupError } from "#layers/backup/BackupError.ts"
+import * as Catalog from "#layers/backup/Catalog.ts"
+import * as Changes from "#layers/backup/Changes.ts"
+import { clear } from "#layers/backup/Copy.ts"
+import * as Load from "#layers/backup/Load.ts"
 import * as Move from "#layers/backup/Move.ts"
 import * as Source from "#layers/backup/Source.ts"
+import * as Database from "#layers/postgres/Database.ts"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
+import * as Settings from "#layers/Settings.ts"
+import { forget } from "#layers/sql/ChangeRecord.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import { emptyDatabase, engines, temporaryDirectory } from "#test/support/Databases.ts"
 import { contents, fillDatabase } from "#test/support/FilledDatabase.ts"
@@ -64,6 +71,38 @@ const prepare = (place: Source.Place) =>
 /** Contents with the constraints of foreign keys, which are valid at the end of a move. */
 const look = (place: Source.Place) => Effect.scoped(Effect.provide(contents, Source.layer(place)))
 
+/** Triggers, functions and tables of a move that a database has. */
+const traces = (place: Source.Place) =>
+  SqlClient.SqlClient.use((sql) =>
+    Effect.map(
+      sql<{ name: string }>`select tgname::text as name from pg_trigger where not tgisinternal
+        union all select proname::text from pg_proc where proname like 'windhover_%'
+        union all select relname::text from pg_class where relkind = 'r' and relname like 'windhover_%'
+          and relname <> 'windhover_migrations'`,
+      (rows) => rows.map(({ name }) => name)
+    )
+  ).pipe(Effect.provide(Source.layer(place)), Effect.scoped)
+
+/** Starts a service on a database, as far as its database is concerned. Returns the log. */
+const startOn = (place: Source.Place) =>
+  Effect.gen(function*() {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ message }) => void lines.push(String(message)))
+    const settings = place._tag === "Embedded" ? { dataDir: place.dataDir } : { databaseUrl: place.url }
+    yield* Layer.build(Database.layer).pipe(
+      Effect.provide([Settings.layerValues(settings), Logger.layer([logger])]),
+      Effect.scoped
+    )
+    return lines
+  })
+
+/** The old database of a move, as a kill leaves it while rows are copied. */
+const recordChanges = (place: Source.Place) =>
+  Effect.gen(function*() {
+    yield* Changes.record("0badcafe", yield* Catalog.readTables)
+    yield* work(1)
+  }).pipe(Effect.provide(Source.layer(place)), Effect.scoped)
+
 const operator = (stop: Effect.Effect<unknown>, atStop: () => void, keyDir = "/nowhere"): Move.Operator => ({
   keyDir,
   progress: () => undefined,
@@ -98,8 +137,11 @@ describe.skipIf(!hasServer)("Move", () => {
           assert.include(refusal.message, Move.describePlace(to))
         }))
       }
-      assert.strictEqual(fs.readFileSync(path.join(back.dataDir, "encryption-key"), "utf8"), "key of the service")
-      yield* Effect.scoped(Move.cancel(server))
+      const keyFile = path.join(back.dataDir, "encryption-key")
+      assert.strictEqual(fs.readFileSync(keyFile, "utf8"), "key of the service")
+      assert.strictEqual(fs.statSync(keyFile).mode & 0o777, 0o600)
+      assert.deepStrictEqual(yield* Move.cancel(server, undefined), [{ place: server, state: "usable" }])
+      assert.deepStrictEqual(yield* Move.cancel(server, back), [])
       assert.deepStrictEqual(yield* migrate.pipe(Effect.provide(layerOf(server)), Effect.scoped), [])
     }))
 
@@ -123,11 +165,7 @@ describe.skipIf(!hasServer)("Move", () => {
       const error = yield* Effect.flip(Effect.scoped(Move.move(from, to, failing)))
       assert.strictEqual(error.message, "The service does not stop.")
       assert.deepStrictEqual(yield* look(from), before)
-      const left = SqlClient.SqlClient.use((sql) =>
-        sql`select tgname as name from pg_trigger where not tgisinternal
-          union all select relname from pg_class where relname like 'windhover_%' and relname not like 'windhover_migrations%'`
-      )
-      assert.deepStrictEqual(yield* Effect.scoped(Effect.provide(left, Source.layer(from))), [])
+      assert.deepStrictEqual(yield* traces(from), [])
       const tables = SqlClient.SqlClient.use((sql) =>
         sql`select relname from pg_class where relnamespace = 'public'::regnamespace`
       )
@@ -154,5 +192,122 @@ describe.skipIf(!hasServer)("Move", () => {
         assert.strictEqual(error.reason._tag, "NotEmpty")
       }
       assert.deepStrictEqual(yield* migrate.pipe(Effect.provide(layerOf(to)), Effect.scoped), [])
+    }))
+
+  it.live("the next start removes the record of a killed move, and says so", () =>
+    Effect.gen(function*() {
+      const embedded: Source.Place = { _tag: "Embedded", dataDir: yield* temporaryDirectory }
+      const server: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      for (const place of [embedded, server]) {
+        yield* prepare(place)
+        yield* recordChanges(place)
+        assert.include(yield* traces(place), "windhover_changes_0badcafe_hubs")
+        const said = yield* startOn(place)
+        assert.match(said.join(), /An earlier 'windhover move' from this database did not complete/)
+        assert.deepStrictEqual(yield* traces(place), [])
+        assert.deepStrictEqual(yield* startOn(place), [])
+      }
+    }))
+
+  it.live("a runner that starts during the move from a server leaves the record to the move", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      yield* prepare(from)
+      yield* recordChanges(from)
+      const before = yield* traces(from)
+      yield* SqlClient.SqlClient.use((sql) =>
+        Effect.andThen(sql`select 1`, Effect.map(startOn(from), (said) => assert.deepStrictEqual(said, [])))
+      ).pipe(Effect.provide(Source.layer(from)), Effect.scoped)
+      assert.deepStrictEqual(yield* traces(from), before)
+    }))
+
+  it.live("a move after a killed one records its own changes, and loses none of them", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const to: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      yield* prepare(from)
+      yield* recordChanges(from)
+      const change = Effect.scoped(Effect.provide(work(2), Source.layer(from)))
+      const { lastChanges } = yield* Effect.scoped(Move.move(from, to, operator(Effect.orDie(change), () => undefined)))
+      assert.isAbove(lastChanges, 0)
+      assert.deepStrictEqual(yield* look(to), yield* look(from))
+    }))
+
+  it.live("a command that ends the record ends the move, and both databases are as before", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const to: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      yield* prepare(from)
+      const before = yield* look(from)
+      const end = Effect.scoped(Effect.provide(forget(), Source.layer(from)))
+      const error = yield* Effect.flip(
+        Effect.scoped(Move.move(from, to, operator(Effect.orDie(end), () => undefined)))
+      )
+      assert.strictEqual(error.reason._tag, "Changed")
+      assert.match(error.message, /^Another command has ended this move/)
+      assert.deepStrictEqual(yield* look(from), before)
+      assert.deepStrictEqual(yield* startOn(from), [])
+      yield* Effect.scoped(Effect.provide(Load.requireEmpty("the new database"), Source.layer(to)))
+    }))
+
+  it.live("a kill at the stop: starts and moves name the way, and a cancellation leads back from either setting", () =>
+    Effect.gen(function*() {
+      const from = { _tag: "Embedded", dataDir: yield* temporaryDirectory } as const
+      const to: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const idle = operator(Effect.void, () => undefined)
+      yield* prepare(from)
+      const before = yield* look(from)
+      yield* recordChanges(from)
+      const marked = (place: Source.Place, isMoved: boolean) =>
+        Effect.scoped(Effect.provide(Changes.mark(isMoved, "The note."), Source.layer(place)))
+      yield* marked(from, true)
+      yield* Effect.scoped(Effect.provide(migrate, Source.layer(to)))
+      yield* marked(to, false)
+      assert.strictEqual((yield* Effect.flip(startOn(from))).message, "The note.")
+      const again = yield* Effect.flip(Effect.scoped(Move.move(from, to, idle)))
+      assert.match(again.message, /If that command was killed, run 'windhover move --cancel'/)
+      assert.isTrue(yield* Move.isUnfinished(to))
+      const elsewhere: Source.Place = { _tag: "Embedded", dataDir: yield* temporaryDirectory }
+      const full = yield* Effect.flip(
+        Effect.scoped(Effect.provide(Load.requireEmpty("The new database"), Source.layer(to)))
+      )
+      assert.match(full.message, /holds a part of the rows of a move/)
+      assert.deepStrictEqual(yield* Move.cancel(elsewhere, to), [{ place: to, state: "empty" }])
+      assert.deepStrictEqual(yield* Move.cancel(from, to), [{ place: from, state: "usable" }])
+      assert.deepStrictEqual(yield* Move.cancel(from, to), [])
+      assert.deepStrictEqual(yield* startOn(from), [])
+      const kept = yield* look(from)
+      assert.deepStrictEqual(kept.rows["tokens"], before.rows["tokens"])
+      yield* Effect.scoped(Effect.provide(Load.requireEmpty("the new database"), Source.layer(to)))
+    }))
+
+  it.live("a cancellation of a complete move empties no database", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const to: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      yield* prepare(from)
+      yield* Effect.scoped(Move.move(from, to, operator(Effect.void, () => undefined)))
+      const moved = yield* look(to)
+      const cleared = yield* Effect.flip(Effect.scoped(Effect.provide(clear, Source.layer(to))))
+      assert.strictEqual(cleared._tag, "SqlError")
+      assert.deepStrictEqual(yield* Move.cancel(from, to), [{ place: from, state: "usable" }])
+      assert.deepStrictEqual(yield* look(to), moved)
+    }))
+
+  it.live("a directory that cannot take its database leaves the old one in use", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const to = { _tag: "Embedded", dataDir: yield* temporaryDirectory } as const
+      yield* prepare(from)
+      const before = yield* look(from)
+      const obstacle = path.join(to.dataDir, "database")
+      const error = yield* Effect.flip(
+        Effect.scoped(Move.move(from, to, operator(Effect.void, () => fs.writeFileSync(obstacle, ""))))
+      )
+      assert.strictEqual(error.reason._tag, "Unusable")
+      assert.include(error.message, obstacle)
+      assert.deepStrictEqual(yield* look(from), before)
+      assert.deepStrictEqual(yield* startOn(from), [])
+      assert.deepStrictEqual(fs.readdirSync(to.dataDir).toSorted(), ["database", "lock"])
     }))
 })
