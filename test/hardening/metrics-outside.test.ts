@@ -15,7 +15,7 @@ const hasAddress = await available(
 )
 
 describe.skipIf(!hasAddress)("/metrics from outside", () => {
-  const ask = (settings: Partial<SettingsValues>, host: string, path = "/metrics", headers: HeadersInit = {}) =>
+  const ask = (settings: Partial<SettingsValues>, host: string, path = "/metrics", headers: Record<string, string> = {}) =>
     Effect.gen(function*() {
       const { port } = yield* serveRoutes({}, undefined, { host: "0.0.0.0", ...settings })
       return yield* Effect.promise(async () => {

@@ -64,7 +64,11 @@ export const describePlace = (place: Source.Place): string => {
  * starts, the service stops, and the rest is copied. A failure leaves the old database in use, and the new one empty.
  */
 export const move = Effect.fn("Move.move")(
-  function*(from: Source.Place, to: Source.Place, operator: Operator): Effect.fn.Return<Moved, Failure, Scope.Scope> {
+  function*(
+    from: Source.Place,
+    to: Source.Place,
+    operator: Operator
+  ): Effect.fn.Return<Moved, Failure | SqlError.SqlError, Scope.Scope> {
     const running = yield* begin(from, to, operator)
     const moved = to._tag === "Embedded"
       ? yield* toDirectory(running, to.dataDir)
@@ -333,7 +337,6 @@ export const isUnfinished = (place: Source.Place) =>
     ? Effect.succeed(false)
     : Changes.readMark.pipe(
       Effect.provide(Source.layer(place)),
-      Effect.scoped,
       Effect.mapBoth({
         onFailure: (error) => error._tag === "SqlError" ? Load.explainTarget(error) : error,
         onSuccess: (mark) => mark === "new"
@@ -355,10 +358,10 @@ export const cancel = Effect.fn("Move.cancel")(
   function*(
     old: Source.Place,
     target: Source.Place | undefined
-  ): Effect.fn.Return<ReadonlyArray<Cancelled>, Failure> {
+  ): Effect.fn.Return<ReadonlyArray<Cancelled>, Failure | SqlError.SqlError> {
     const isCleared = target !== undefined && (yield* isUnfinished(target))
-    if (isCleared) yield* Effect.scoped(Effect.provide(clear, Source.layer(target)))
-    const isUsable = yield* Effect.scoped(cancelOld(old)).pipe(
+    if (isCleared) yield* Effect.provide(clear, Source.layer(target))
+    const isUsable = yield* cancelOld(old).pipe(
       Effect.catchIf(
         (error) => isCleared && error._tag === "DatabaseError" && error.reason._tag === "Missing",
         () => Effect.succeed(false)
