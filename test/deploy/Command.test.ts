@@ -31,7 +31,7 @@ perl -e 'print ioctl(STDIN, 0x5412, my $c = "x") ? "typed\\n" : "not typed\\n"'
 echo ready
 read -r line && echo "read: $line"
 [ "$1" = end ] && exit 3
-while :; do sleep 0.05; done
+while [ -e "$0" ]; do sleep 0.05; done
 `
 
 beforeAll(() => {

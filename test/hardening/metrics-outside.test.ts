@@ -34,7 +34,7 @@ describe.skipIf(!hasAddress)("/metrics from outside", () => {
         const headers of [{ "x-forwarded-for": "127.0.0.1" }, { forwarded: "for=127.0.0.1" }, { host: "localhost" }]
       ) {
         assert.deepStrictEqual(yield* ask({}, outside, "/metrics", headers), [403, false])
-        for (const trustedProxies of [[outside], ["0.0.0.0/0"]]) {
+        for (const trustedProxies of [[`${outside}/32`], ["0.0.0.0/0"]]) {
           assert.deepStrictEqual(yield* ask({ trustedProxies }, outside, "/metrics", headers), [403, false])
         }
       }
