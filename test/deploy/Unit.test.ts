@@ -44,7 +44,10 @@ const makeRoot = (text: string): string => {
   for (const target of ["sysinit.target", "basic.target", "shutdown.target", "network-online.target"]) {
     writeFileSync(join(installed, "..", target), `[Unit]\nDescription=${target}\nDefaultDependencies=no\n`)
   }
-  writeFileSync(join(root, "usr/lib/systemd/system/system.slice"), "[Unit]\nDescription=slice\nDefaultDependencies=no\n")
+  writeFileSync(
+    join(root, "usr/lib/systemd/system/system.slice"),
+    "[Unit]\nDescription=slice\nDefaultDependencies=no\n"
+  )
   writeFileSync(join(root, "usr/lib/systemd/system/tmp.mount"), "")
   return root
 }

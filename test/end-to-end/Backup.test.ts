@@ -75,7 +75,10 @@ describe("windhover backup, verify and restore", () => {
 
       const busy = yield* windhover(dataDir, "restore", file)
       assert.strictEqual(busy.code, 1)
-      assert.match(busy.said, new RegExp(`Another process is using the data directory .*process ${service.process.pid}`))
+      assert.match(
+        busy.said,
+        new RegExp(`Another process is using the data directory .*process ${service.process.pid}`)
+      )
       assert.deepStrictEqual(yield* list(service), subscribed)
       assert.strictEqual(yield* openDashboard(service, cookie), 200)
       yield* service.kill

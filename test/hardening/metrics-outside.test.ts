@@ -15,7 +15,12 @@ const hasAddress = await available(
 )
 
 describe.skipIf(!hasAddress)("/metrics from outside", () => {
-  const ask = (settings: Partial<SettingsValues>, host: string, path = "/metrics", headers: Record<string, string> = {}) =>
+  const ask = (
+    settings: Partial<SettingsValues>,
+    host: string,
+    path = "/metrics",
+    headers: Record<string, string> = {}
+  ) =>
     Effect.gen(function*() {
       const { port } = yield* serveRoutes({}, undefined, { host: "0.0.0.0", ...settings })
       return yield* Effect.promise(async () => {
@@ -38,7 +43,9 @@ describe.skipIf(!hasAddress)("/metrics from outside", () => {
           assert.deepStrictEqual(yield* ask({ trustedProxies }, outside, "/metrics", headers), [403, false])
         }
       }
-      for (const path of ["/metrics/", "//metrics", "/metrics?authorization=x", "/%6detrics", "/METRICS", "/./metrics"]) {
+      for (
+        const path of ["/metrics/", "//metrics", "/metrics?authorization=x", "/%6detrics", "/METRICS", "/./metrics"]
+      ) {
         assert.isFalse((yield* ask({}, outside, path))[1], path)
       }
     }))

@@ -89,7 +89,9 @@ export const take = (move: MoveId, table: Table) =>
   SqlClient.SqlClient.use((sql) =>
     Effect.map(
       sql.unsafe<{ key: Key }>(
-        `delete from ${changesOf(move, table)} where ctid = any(array(select ctid from ${changesOf(move, table)} limit ${maxKeys}))
+        `delete from ${changesOf(move, table)} where ctid = any(array(select ctid from ${
+          changesOf(move, table)
+        } limit ${maxKeys}))
         returning ${keyOf(table)} as key`
       ),
       (rows) => [...new Map(rows.map(({ key }) => [JSON.stringify(key), key])).values()]
@@ -100,7 +102,9 @@ export const take = (move: MoveId, table: Table) =>
 export const putBack = (move: MoveId, table: Table, keys: ReadonlyArray<Key>) =>
   keys.length === 0 ? Effect.void : SqlClient.SqlClient.use((sql) =>
     sql.unsafe(
-      `insert into ${changesOf(move, table)} select ${table.keys.map(({ type }, index) => `k${index}::${type}`).join(", ")}
+      `insert into ${changesOf(move, table)} select ${
+        table.keys.map(({ type }, index) => `k${index}::${type}`).join(", ")
+      }
       from unnest(${table.keys.map((_, index) => `$${index + 1}::text[]`).join(", ")}) k(${
         table.keys.map((_, index) => `k${index}`).join(", ")
       })`,

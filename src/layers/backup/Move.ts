@@ -183,7 +183,9 @@ const fill = Effect.fnUntraced(function*(move: Running, target: SqlClient.SqlCli
 const copy = Effect.fnUntraced(function*(move: Running, target: SqlClient.SqlClient, definitions: Load.Definitions) {
   const { from, id, isRunning, live, operator, scope, tables, to } = move
   if (yield* on(live)(forget())) {
-    yield* Effect.logWarning("An earlier 'windhover move' from this database did not complete. Its triggers were removed.")
+    yield* Effect.logWarning(
+      "An earlier 'windhover move' from this database did not complete. Its triggers were removed."
+    )
   }
   yield* on(live)(Changes.record(id, tables))
   const rows = yield* copySnapshot(from, isRunning ? undefined : live, target, tables, operator)
@@ -272,7 +274,9 @@ const movedNote = (to: Source.Place) =>
 
 /** The note until the move is complete. A killed command leaves this note. */
 const movingNote = (to: Source.Place) =>
-  `'windhover move' is moving the last rows of this database to ${describePlace(to)}. Wait for its end, and start Windhover there: ${
+  `'windhover move' is moving the last rows of this database to ${
+    describePlace(to)
+  }. Wait for its end, and start Windhover there: ${
     howToStart(to)
   }. If the command was killed, run 'windhover move --cancel' to use this database again.`
 
