@@ -34,8 +34,7 @@ import * as StrangersDiskSql from "#layers/sql/StrangersDiskSql.ts"
 import * as StoresSql from "#layers/sql/StoresSql.ts"
 import * as FeedReaderWorker from "#layers/workers/FeedReaderWorker.ts"
 import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
-import * as XmppSender from "#xmpp/Sender.ts"
-import * as XmppService from "#xmpp/Service.ts"
+import { getComponentConfig } from "#xmpp/ComponentConfig.ts"
 
 /** The cluster of a single process: it holds every partition and needs no network. */
 export const layerSingleRunner = Sharding.layer.pipe(
@@ -85,16 +84,27 @@ const layerMetricsPort = Layer.unwrap(
   )
 )
 
+/** A part of XMPP, whose modules load only where the settings name a component. */
+const whenXmppIsOn = <E, R>(load: () => Promise<Layer.Layer<never, E, R>>): Layer.Layer<never, E, R | Settings> =>
+  Layer.unwrap(Effect.flatMap(Settings, (settings) =>
+    getComponentConfig(settings) === undefined
+      ? Effect.succeed<Layer.Layer<never, E, R>>(Layer.empty)
+      : Effect.promise(load)))
+
+const layerXmppService = whenXmppIsOn(async () => (await import("#xmpp/Service.ts")).layer)
+
+/** Replaces the senders by those with the channel `xmpp`. */
+const layerXmppSender = whenXmppIsOn(async () => (await import("#xmpp/Sender.ts")).layer)
+
 /** The `Hub` with the HTTP and XMPP faces, over stores and settings. Shutdown stops the server first, then the actors. */
 export const layerService = Layer.mergeAll(
   Routes.layerServed,
   layerMetricsPort,
   ProcessMetrics.layer,
-  XmppService.layer
+  layerXmppService
 ).pipe(
   Layer.provideMerge(ActorsLayer.layer),
-  Layer.provide(XmppSender.layer),
-  Layer.provide(Senders.layer)
+  Layer.provide(Layer.provideMerge(layerXmppSender, Senders.layer))
 )
 
 /** Gives `service` its HTTP server, runner, outbound ports and stores. `beside` starts with them, before the service. */

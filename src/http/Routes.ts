@@ -1,4 +1,4 @@
-import { Cause, Effect, Layer, Option, type Types } from "effect"
+import { Cause, Effect, Layer, Option, type Scope, type Types } from "effect"
 import {
   HttpMiddleware,
   HttpRouter,
@@ -11,7 +11,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import { makeApiEndpoint } from "#http/api/ApiEndpoint.ts"
 import type { makePagesEndpoint } from "#http/pages/PagesEndpoint.ts"
-import { makeManagementEndpoint } from "#http/management/ManagementEndpoint.ts"
+import type { makeManagementEndpoint } from "#http/management/ManagementEndpoint.ts"
 import { makeLiveEndpoint } from "#http/stream/LiveEndpoint.ts"
 import { makeStreamEndpoint } from "#http/stream/StreamEndpoint.ts"
 import { StreamRegistry } from "#http/stream/StreamRegistry.ts"
@@ -73,7 +73,7 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const url = streamUrl(request.url)
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
-  const management = yield* makeManagementEndpoint(yield* makeLiveEndpoint)
+  const management = yield* makeManagement
   yield* router.add("*", "/api/*", (request) => management(withOneSlash(request)))
   if (hubOpen) yield* router.add("*", "/hub", yield* makeWebSubEndpoint)
   yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(respondAsNullDevice(method)))
@@ -127,17 +127,27 @@ const notFound = (url: string): Response =>
 
 const internalError = Reply.text(500, "Internal error; the log of Windhover has the details.")
 
-/** The pages, whose modules the first request of a page loads. */
-const makePages = Effect.gen(function*() {
-  const services = yield* Effect.context<Effect.Services<typeof makePagesEndpoint>>()
-  const endpoint = yield* Effect.cached(
-    Effect.promise(() => import("#http/pages/PagesEndpoint.ts")).pipe(
-      Effect.flatMap(({ makePagesEndpoint }) => makePagesEndpoint),
-      Effect.provideContext(services)
+/** An endpoint whose modules its first request loads: an idle service does not need their memory. */
+const loadLater = Effect.fnUntraced(
+  function*<R, R2>(
+    load: () => Promise<Effect.Effect<(request: Request) => Effect.Effect<Response, never, R2>, never, R>>
+  ) {
+    const services = yield* Effect.context<R>()
+    const endpoint = yield* Effect.cached(
+      Effect.promise(load).pipe(Effect.flatten, Effect.provideContext(services))
     )
-  )
-  return (request: Request) => Effect.flatMap(endpoint, (respond) => respond(request))
-})
+    return (request: Request) => Effect.flatMap(endpoint, (respond) => respond(request))
+  }
+)
+
+const makePages = loadLater<Effect.Services<typeof makePagesEndpoint>, never>(async () =>
+  (await import("#http/pages/PagesEndpoint.ts")).makePagesEndpoint
+)
+
+const makeManagement = Effect.flatMap(makeLiveEndpoint, (live) =>
+  loadLater<Effect.Services<ReturnType<typeof makeManagementEndpoint>>, Scope.Scope>(async () =>
+    (await import("#http/management/ManagementEndpoint.ts")).makeManagementEndpoint(live)
+  ))
 
 /** All routes of the HTTP server. */
 export const layer = routes.pipe(

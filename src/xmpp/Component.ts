@@ -149,7 +149,7 @@ const runConnection = (machine: Machine): Effect.Effect<never, ComponentStream.S
     const stream = yield* ComponentStream.open(options, (stanza) => {
       if (!receipts.accept(stanza)) options.onStanza(stanza)
     })
-    yield* Effect.raceFirst(receipts.writeAndAwait(stream, ""), stream.ended)
+    yield* Effect.raceFirst(receipts.write(stream, ""), stream.ended)
     machine.stream = stream
     machine.confirmedReplies = machine.replies
     machine.connectedAt = yield* Clock.currentTimeMillis
@@ -157,7 +157,7 @@ const runConnection = (machine: Machine): Effect.Effect<never, ComponentStream.S
     machine.silentSince = undefined
     yield* Metric.update(xmppConnected, 1)
     yield* Effect.logInfo(`XMPP: ${options.component} is connected to ${options.host}:${options.port}`)
-    return yield* Effect.raceFirst(Effect.forever(sendBatch(machine, stream)), stream.ended)
+    return yield* Effect.raceFirst(sendBatches(machine, stream), stream.ended)
   }).pipe(
     Effect.scoped,
     Effect.catchDefect((defect) =>
@@ -168,15 +168,36 @@ const runConnection = (machine: Machine): Effect.Effect<never, ComponentStream.S
     )
   )
 
-/** Sends a batch and awaits its receipt. Without work, sends only a ping every 30 s. */
-const sendBatch = Effect.fnUntraced(function*(machine: Machine, stream: ComponentStream.ComponentStream) {
-  const { outgoing } = machine
-  if (machine.needsFlush) yield* flushResults(machine, stream)
-  yield* Effect.timeoutOption(outgoing.awaitWork, idleTimeoutMs)
-  yield* ping(machine, stream, outgoing.takeBatch().join(""))
-  outgoing.confirm()
-  machine.needsFlush = true
-})
+/**
+ * Sends batches, each after the receipt of the one before. Without work, sends only a ping every 30 s.
+ *
+ * While deliveries wait, the next batch leaves before the senders of the last one resume, so that the server reads while they work.
+ */
+const sendBatches = Effect.fnUntraced(
+  function*(machine: Machine, stream: ComponentStream.ComponentStream): Effect.fn.Return<never, ComponentStream.StreamError> {
+    const { options: { flush = Effect.void }, outgoing, scope } = machine
+    const clock = yield* Clock.Clock
+    while (true) {
+      if (!outgoing.hasWork || !hasFlushed(machine)) {
+        outgoing.accept()()
+        if (machine.needsFlush) yield* flushResults(machine, stream)
+        yield* Effect.timeoutOption(outgoing.awaitWork, idleTimeoutMs)
+      }
+      const report = outgoing.accept()
+      const receipt = writePing(machine, stream, outgoing.takeBatch().join(""), clock)
+      report()
+      if (machine.needsFlush) {
+        yield* Effect.yieldNow // the senders report their results
+        machine.flushing = yield* Effect.forkIn(flush, scope)
+      }
+      yield* receipt
+      machine.needsFlush = true
+    }
+  }
+)
+
+/** True when the results of the batches before the last one are stored. */
+const hasFlushed = ({ flushing }: Machine): boolean => flushing.pollUnsafe() !== undefined
 
 /**
  * Stores the results of the last batch, after the results of the batches before. Starts when the senders have reported their results.
@@ -185,22 +206,24 @@ const sendBatch = Effect.fnUntraced(function*(machine: Machine, stream: Componen
  */
 const flushResults = Effect.fnUntraced(function*(machine: Machine, stream: ComponentStream.ComponentStream) {
   const { options: { flush = Effect.void }, scope } = machine
-  while (machine.flushing.pollUnsafe() === undefined) {
+  const clock = yield* Clock.Clock
+  while (!hasFlushed(machine)) {
     const flushed = yield* Effect.timeoutOption(Fiber.await(machine.flushing), idleTimeoutMs)
-    if (Option.isNone(flushed)) yield* ping(machine, stream, "")
+    if (Option.isNone(flushed)) yield* writePing(machine, stream, "", clock)
   }
   machine.flushing = yield* Effect.forkIn(flush, scope)
   machine.needsFlush = false
 })
 
-/** Writes `text` and a ping, and returns after the answer. */
-const ping = Effect.fnUntraced(function*(machine: Machine, stream: ComponentStream.ComponentStream, text: string) {
+/** Writes `text` and a ping. Returns the wait for the answer. */
+const writePing = (machine: Machine, stream: ComponentStream.ComponentStream, text: string, clock: Clock.Clock) => {
   const { receipts, replies } = machine
-  machine.pingedAt = yield* Clock.currentTimeMillis
-  yield* receipts.writeAndAwait(stream, text)
-  machine.pingedAt = undefined
-  machine.confirmedReplies = replies
-})
+  machine.pingedAt = clock.currentTimeMillisUnsafe()
+  return Effect.map(receipts.write(stream, text), () => {
+    machine.pingedAt = undefined
+    machine.confirmedReplies = replies
+  })
+}
 
 /** Resets the state after the end of a connection. Returns true when the connection was stable. */
 const disconnect = Effect.fnUntraced(function*(machine: Machine, error: ComponentStream.StreamError) {

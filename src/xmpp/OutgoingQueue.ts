@@ -157,14 +157,21 @@ export class OutgoingQueue {
     return batch.flatMap(({ messages }) => messages)
   }
 
-  /** The server has read the messages in flight. */
-  confirm(): void {
+  /**
+   * The server has read the messages in flight. Returns the function that tells their senders, which resume at once: the next batch can leave
+   * before they take the time of this thread. Both belong into one step, because an interruption in between would lose the results.
+   */
+  accept(): () => void {
     const accepted = this.#inFlight
-    this.#inFlight = [] // before the senders resume
-    for (const { id, result } of accepted) {
-      this.#suspicions.delete(id)
-      Deferred.doneUnsafe(result, Effect.succeed("accepted"))
+    this.#inFlight = []
+    for (const { id } of accepted) this.#suspicions.delete(id)
+    return () => {
+      for (const { result } of accepted) Deferred.doneUnsafe(result, Effect.succeed("accepted"))
     }
+  }
+
+  get hasWork(): boolean {
+    return this.#waiting.size > 0
   }
 
   /**

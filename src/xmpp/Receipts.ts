@@ -28,25 +28,21 @@ export class Receipts {
     this.#domain = Jid.domainOf(domain)
   }
 
-  /** Writes `text` and a ping, and returns after the answer. Fails when the server does not answer within 30 s. */
-  writeAndAwait(stream: ComponentStream, text: string): Effect.Effect<void, StreamError> {
-    return Effect.suspend(() => {
-      const id = `fence-${++this.#count}`
-      const received = Deferred.makeUnsafe<void>()
-      this.#open = { id, received }
-      stream.write(
-        `${text}<iq type="get"${renderAttribute("from", this.#from)}${renderAttribute("to", this.#to)}${
-          renderAttribute("id", id)
-        }>` +
-          `<ping xmlns="${ns.ping}"/></iq>`
-      )
-      return Deferred.await(received)
-    }).pipe(
-      Effect.timeoutOrElse({
-        duration: receiptTimeoutMs,
-        orElse: () => Effect.fail(closed(`the server did not answer within ${receiptTimeoutMs / 1000} s`))
-      })
+  /** Writes `text` and a ping. Returns the wait for the answer, which fails when the server does not answer within 30 s. */
+  write(stream: ComponentStream, text: string): Effect.Effect<void, StreamError> {
+    const id = `fence-${++this.#count}`
+    const received = Deferred.makeUnsafe<void>()
+    this.#open = { id, received }
+    stream.write(
+      `${text}<iq type="get"${renderAttribute("from", this.#from)}${renderAttribute("to", this.#to)}${
+        renderAttribute("id", id)
+      }>` +
+        `<ping xmlns="${ns.ping}"/></iq>`
     )
+    return Effect.timeoutOrElse(Deferred.await(received), {
+      duration: receiptTimeoutMs,
+      orElse: () => Effect.fail(closed(`the server did not answer within ${receiptTimeoutMs / 1000} s`))
+    })
   }
 
   /**

@@ -22,6 +22,7 @@ import { operation, type State } from "./State.ts"
 
 export const make = (state: State): AccountStore["Service"] => {
   const passwords = Passwords.make(Passwords.cheap)
+  let lookUps = 0
   return AccountStore.of({
     create: Effect.fn("AccountStore.create")(function*(
       login: string,
@@ -78,7 +79,8 @@ export const make = (state: State): AccountStore["Service"] => {
       makeAuthenticate(
         passwords,
         (login, tokenHash) =>
-          operation(state, () => Option.fromNullishOr(known(state, login, tokenHash.toString("hex"))))
+          operation(state, () => Option.fromNullishOr(known(state, login, tokenHash.toString("hex")))),
+        () => lookUps++ // remembers no caller
       )
     ),
     rightsOf: Effect.fn("AccountStore.rightsOf")((credentials) =>

@@ -91,7 +91,7 @@ describe("text of publishers and clients cannot start a field of a stream", () =
       const hub: Partial<Hub["Service"]> = {
         follow: () =>
           Effect.succeed({ past: { status: { feed: "a" }, entries: [] }, heads: new Map([[5, 3]]), topics: new Map() }),
-        listen: () => Effect.succeed(() => {})
+        attach: () => Effect.void
       }
       const { connect } = yield* serveRoutes(hub)
       for (const break_ of ["%0A", "%0D", "%0D%0A", "%E2%80%A8"]) {

@@ -142,6 +142,25 @@ describe("Component", () => {
       assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(deliveries))], ["accepted"])
     }))
 
+  it.live("sends the next batch before the senders of the last one resume, because they take the time of the thread", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const connection = yield* welcome
+      const order: Array<string> = []
+      const first = yield* Effect.forkChild(
+        Effect.map(component.deliver("1", [message("1")]), (result) => order.push(`1 ${result}`))
+      )
+      const { fence } = yield* batch(connection)
+      const isHeld = () => order.push("2 sent") > 0
+      const second = yield* Effect.forkChild(component.deliver("2", [message("2")], isHeld))
+      yield* Effect.yieldNow
+      connection.send(pingAnswer(fence, "xmpp.test"))
+      yield* Fiber.join(first)
+      assert.deepStrictEqual(order, ["2 sent", "1 accepted"])
+      assert.deepStrictEqual((yield* batch(connection)).ids, ["2"])
+      yield* Fiber.interrupt(second)
+    }))
+
   it.live("sends a delivery of many messages in parts, and repeats only the part without a receipt", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting

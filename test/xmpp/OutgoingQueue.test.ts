@@ -14,7 +14,7 @@ describe("Outgoing", () => {
       )
       assert.strictEqual(yield* outgoing.send("more", ["<message/>"], 0), "unavailable")
       assert.strictEqual(outgoing.takeBatch().length, 32)
-      outgoing.confirm()
+      outgoing.accept()()
       const more = yield* Effect.forkChild(outgoing.send("more", ["<message/>"], 0), { startImmediately: true })
       assert.isUndefined(more.pollUnsafe()) // there is space again
       outgoing.failWaiting()
@@ -52,7 +52,7 @@ describe("Outgoing", () => {
       }
       assert.strictEqual(yield* Fiber.join(first), "unavailable")
       assert.deepStrictEqual(outgoing.takeBatch(), ["other"])
-      outgoing.confirm()
+      outgoing.accept()()
       assert.strictEqual(yield* Fiber.join(other), "accepted")
 
       let now = 0
@@ -65,11 +65,11 @@ describe("Outgoing", () => {
         assert.deepStrictEqual(outgoing.requeue("lost", now), [])
         assert.strictEqual(yield* Fiber.join(next), "unavailable")
         assert.deepStrictEqual(outgoing.takeBatch(), ["beside"])
-        outgoing.confirm()
+        outgoing.accept()()
       }
       const last = yield* send(outgoing, "large", now + 600_000)
       outgoing.takeBatch()
-      outgoing.confirm()
+      outgoing.accept()()
       assert.strictEqual(yield* Fiber.join(last), "accepted")
       yield* send(outgoing, "large", now + 600_000)
       yield* send(outgoing, "other", now + 600_000)

@@ -1,4 +1,4 @@
-import { Context, type Effect, type Scope } from "effect"
+import { Context, type Effect } from "effect"
 import type { Bounce } from "#domain/delivery/Bounce.ts"
 import type { Caller } from "#domain/Account.ts"
 import type { OwnHeader } from "#domain/delivery/OwnHeaders.ts"
@@ -12,7 +12,7 @@ import type { Refusal } from "#domain/Refusal.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { Presence } from "./Presences.ts"
-import type { Listener } from "#actors/stream/Listeners.ts"
+import type { Listeners } from "#actors/stream/Listeners.ts"
 import type { HubCallbacks } from "./HubCallbacks.ts"
 import type { Retry } from "#domain/delivery/Retry.ts"
 import type { Face, Format, SignatureMethod } from "#domain/Subscription.ts"
@@ -178,7 +178,7 @@ export class Hub extends Context.Service<Hub, {
   /** A retrieve with cursors: notifications behind `heads` are new, and none is missing between them and `past`. */
   readonly follow: (request: RetrieveRequest) => Effect.Effect<FollowStart, Refusal>
   /** Hands a listener all notifications behind its cursors; see `Listeners`. */
-  readonly listen: (listener: Listener) => Effect.Effect<() => void, never, Scope.Scope>
+  readonly attach: Listeners["Service"]["attach"]
   /**
    * A publisher's ping: each topic is fetched soon, and unwatched topics are accepted as well.
    *

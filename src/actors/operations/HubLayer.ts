@@ -26,7 +26,7 @@ export const layer = Layer.effect(
       retrieve,
       replay: yield* makeReplay,
       follow: yield* makeFollow(retrieve),
-      listen: (yield* Listeners).listen,
+      attach: (yield* Listeners).attach,
       publish: yield* makePublish,
       ...(yield* makeBounces),
       ...(yield* makeHubCallbacks),

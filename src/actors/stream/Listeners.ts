@@ -1,4 +1,4 @@
-import { Context, type Effect, type Scope } from "effect"
+import { Context, type Effect } from "effect"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 
 /** Receives the notifications of some resources in order of sequence. The fan-out calls its functions, which return at once. */
@@ -13,6 +13,13 @@ export interface Listener {
   readonly fail: () => void
 }
 
+/** A listener that is served until it is detached. */
+export interface Attachment {
+  /** Resumes the listener after its `take` has returned false. */
+  readonly resume: () => void
+  readonly detach: () => void
+}
+
 /**
  * The streams and long polls of this runner.
  *
@@ -24,9 +31,9 @@ export class Listeners extends Context.Service<Listeners, {
   /** Wakes the stream of a resource with a new notification. */
   readonly notify: (resourceId: number) => Effect.Effect<void>
   /**
-   * Serves the listener from its cursors on until the scope ends.
+   * Serves the listener from its cursors on.
    *
-   * Returns a function that resumes the listener after its `take` has returned false.
+   * `onAttached` gets the attachment in the same step that begins it, so that no interruption loses the attachment.
    */
-  readonly listen: (listener: Listener) => Effect.Effect<() => void, never, Scope.Scope>
+  readonly attach: (listener: Listener, onAttached: (attachment: Attachment) => void) => Effect.Effect<void>
 }>()("windhover/actors/stream/Listeners") {}

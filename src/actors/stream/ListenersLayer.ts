@@ -1,4 +1,4 @@
-import { Effect, FiberSet, Latch, Layer, Schedule, type Scope } from "effect"
+import { Effect, FiberSet, Latch, Layer, Schedule } from "effect"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
@@ -11,7 +11,7 @@ import {
   serveBehind,
   wakeStream
 } from "./ResourceStream.ts"
-import { type Listener, Listeners } from "./Listeners.ts"
+import { type Attachment, type Listener, Listeners } from "./Listeners.ts"
 
 /** Resources whose last sequences one query reads. */
 const headsPerQuery = 5_000
@@ -46,32 +46,30 @@ export const layer = Layer.effect(
           const stream = feed.streams.get(resourceId)
           if (stream !== undefined) wakeStream(feed, stream)
         }),
-      listen: (listener) => listen(feed, listener)
+      attach: (listener, onAttached) => attach(feed, listener, onAttached)
     })
   })
 )
 
-const listen = Effect.fnUntraced(
-  function*(feed: NotificationFeed, listener: Listener): Effect.fn.Return<() => void, never, Scope.Scope> {
+const attach = Effect.fnUntraced(
+  function*(feed: NotificationFeed, listener: Listener, onAttached: (attachment: Attachment) => void) {
     const unopened = [...listener.cursors.keys()].filter((id) => !feed.streams.has(id))
     const sequences = yield* whenAvailable(feed.log.heads(unopened))
     const heads = new Map(unopened.map((id, i) => [id, sequences[i] ?? 0]))
     const state: ListenerState = { listener, paused: false, behind: false, removed: false }
-    yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        for (const [id, cursor] of listener.cursors) {
-          const stream = feed.streams.get(id)
-          if (stream !== undefined) stream.listeners.add(state)
-          else openStream(feed, id, heads.get(id) ?? cursor, state)
-        }
-        serveBehind(feed, state)
-      }),
-      () => Effect.sync(() => removeListener(feed, state))
-    )
-    return () => {
-      state.paused = false
-      serveBehind(feed, state)
+    for (const [id, cursor] of listener.cursors) {
+      const stream = feed.streams.get(id)
+      if (stream !== undefined) stream.listeners.add(state)
+      else openStream(feed, id, heads.get(id) ?? cursor, state)
     }
+    onAttached({
+      resume: () => {
+        state.paused = false
+        serveBehind(feed, state)
+      },
+      detach: () => removeListener(feed, state)
+    })
+    serveBehind(feed, state)
   }
 )
 

@@ -2,6 +2,7 @@ import { render, type SenderIdentity } from "#domain/delivery/Delivery.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import type { Format } from "#domain/Subscription.ts"
 import { toJsonLine } from "#http/Json.ts"
+import { type Frame, makeFrame } from "./Frame.ts"
 
 /** Framing of the documents in a stream: as server-sent events, as one JSON line each, or as one Atom document each. */
 export type Framing = "events" | "lines" | "atom"
@@ -18,10 +19,10 @@ export const contentTypes: { readonly [framing in Framing]: string } = {
  * Parsers skip a space before a line of JSON, but not an empty line. They skip a line break after an Atom document, but no other
  * character before the next `<?xml`.
  */
-export const heartbeats: { readonly [framing in Framing]: Buffer } = {
-  events: Buffer.from(":\n\n"),
-  lines: Buffer.from(" "),
-  atom: Buffer.from("\n")
+export const heartbeats: { readonly [framing in Framing]: Frame } = {
+  events: makeFrame(":\n\n"),
+  lines: makeFrame(" "),
+  atom: makeFrame("\n")
 }
 
 /**

@@ -11,9 +11,11 @@ import { maskCredentials } from "#domain/UrlCredentials.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { HttpRejection } from "#http/HttpRejection.ts"
 import * as Reply from "#http/Reply.ts"
+import { type Frame, makeFrame } from "./Frame.ts"
 import { heartbeats } from "./Framing.ts"
 import { StreamMemory } from "./StreamMemory.ts"
 import { StreamRegistry } from "./StreamRegistry.ts"
+import { awaitTurn, takeSocket } from "./StreamSocket.ts"
 import { StreamWriter } from "./StreamWriter.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -82,11 +84,11 @@ class LivePages {
     const events = this.#waiting.splice(0)
     const omitted = this.#omitted
     this.#omitted = 0
-    const texts = new Map<number | undefined, string | undefined>()
+    const frames = new Map<number | undefined, Frame | undefined>()
     for (const { accountId, writer } of this.#pages) {
-      if (!texts.has(accountId)) texts.set(accountId, formatUpdate(events, accountId, omitted))
-      const text = texts.get(accountId)
-      if (text !== undefined && !writer.isFull) writer.write(text)
+      if (!frames.has(accountId)) frames.set(accountId, frameUpdate(events, accountId, omitted))
+      const frame = frames.get(accountId)
+      if (frame !== undefined && !writer.isFull) writer.write(frame)
     }
   }
 }
@@ -119,8 +121,13 @@ export const makeLiveEndpoint = Effect.gen(function*() {
     ): Effect.fn.Return<Response, Refusal | HttpRejection, Scope.Scope> {
       const connection = yield* registry.admit(caller, ofAll ? "admin" : "retrieve")
       const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
-      const writer = new StreamWriter(response, headers, { memory, key: accountKey(caller.account.id) })
+      yield* awaitTurn(response)
+      const socket = takeSocket(response, headers)
+      if (socket === undefined) return HttpServerResponse.empty()
+      const writer = new StreamWriter(socket, { memory, key: accountKey(caller.account.id) })
+      yield* Effect.addFinalizer(() => Effect.sync(() => writer.end()))
       const ended = yield* Deferred.make<void>()
+      writer.onClose = () => Deferred.doneUnsafe(ended, Effect.void)
       connection.onHeartbeat = () => {
         if (!writer.isFull) writer.write(heartbeats.events)
         writer.checkProgress()
@@ -129,7 +136,6 @@ export const makeLiveEndpoint = Effect.gen(function*() {
       writer.write(heartbeats.events)
       yield* open({ accountId: ofAll ? undefined : caller.account.id, writer })
       yield* Deferred.await(ended)
-      writer.end()
       return HttpServerResponse.empty()
     },
     Effect.scoped
@@ -146,18 +152,18 @@ const { "access-control-allow-origin": _, ...headers }: Record<string, string> =
 }
 
 /** The newest events of an account as one server-sent event; undefined without any. */
-const formatUpdate = (
+const frameUpdate = (
   events: ReadonlyArray<LiveEvent>,
   accountId: number | undefined,
   omitted: number
-): string | undefined => {
+): Frame | undefined => {
   const own = accountId === undefined
     ? events
     : events.filter((event) => event._tag === "Delivery" && event.accountId === accountId)
   if (own.length === 0) return undefined
   const shown = own.slice(-maxEvents).map((event) => liveJson(event, accountId === undefined))
   const data = JSON.stringify({ events: shown, omitted: own.length - shown.length + omitted })
-  return `event: live\ndata: ${data}\n\n`
+  return makeFrame(`event: live\ndata: ${data}\n\n`)
 }
 
 const liveJson = (event: LiveEvent, isOfAll: boolean) => {

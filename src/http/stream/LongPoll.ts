@@ -1,6 +1,7 @@
 import { Deferred, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { FollowStart, Hub, Representation, RetrieveRequest } from "#actors/operations/Hub.ts"
+import type { Attachment, Listener } from "#actors/stream/Listeners.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import type { ApiCall } from "#http/api/Operation.ts"
@@ -60,7 +61,7 @@ const awaitNotification = Effect.fnUntraced(function*(
 ) {
   const received = yield* Deferred.make<Notification | "gap" | undefined, Refusal>()
   connection.onEnd = () => Deferred.doneUnsafe(received, Effect.undefined)
-  yield* hub.listen({
+  const listener: Listener = {
     cursors,
     take: ({ notification }) => {
       if (notification.news._tag === "Failure") return true // a failure has no content
@@ -69,9 +70,12 @@ const awaitNotification = Effect.fnUntraced(function*(
     },
     missed: () => Deferred.doneUnsafe(received, Effect.succeed("gap")),
     fail: () => Deferred.doneUnsafe(received, Effect.fail(notificationsUnreadable))
-  })
-  return yield* Deferred.await(received).pipe(
-    Effect.timeoutOrElse({ duration: pollTimeout, orElse: () => Effect.undefined })
+  }
+  let attached: Attachment | undefined
+  return yield* hub.attach(listener, (attachment) => attached = attachment).pipe(
+    Effect.andThen(Deferred.await(received)),
+    Effect.timeoutOrElse({ duration: pollTimeout, orElse: () => Effect.undefined }),
+    Effect.ensuring(Effect.sync(() => attached?.detach()))
   )
 })
 

@@ -1,8 +1,9 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Deferred, Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { Hub, type RetrieveRequest } from "#actors/operations/Hub.ts"
+import type { Attachment } from "#actors/stream/Listeners.ts"
 import { accountKey, withContentRoom } from "#actors/limits/MemoryRoom.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { hubUrlOf, type SenderIdentity } from "#domain/delivery/Delivery.ts"
@@ -20,9 +21,11 @@ import * as Reply from "#http/Reply.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Framing from "./Framing.ts"
 import { type FollowedRetrieve, poll } from "./LongPoll.ts"
-import { frameGap, makeListener, type StartedStream } from "./StreamListener.ts"
-import { StreamRegistry } from "./StreamRegistry.ts"
+import { makeFrame } from "./Frame.ts"
+import { frameGap, type StreamContent, StreamListener } from "./StreamListener.ts"
+import { type StreamConnection, StreamRegistry } from "./StreamRegistry.ts"
 import { StreamMemory } from "./StreamMemory.ts"
+import { awaitTurn, takeSocket } from "./StreamSocket.ts"
 import { StreamWriter } from "./StreamWriter.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -47,7 +50,8 @@ interface PreparedStream extends FollowedRetrieve {
 /**
  * Streams and long polls. Returns undefined for a retrieve that does not wait.
  *
- * Each step drops the values of the step before: with ten thousand open streams, no page of past entries stays in memory.
+ * Each step drops the values of the step before: with ten thousand open streams, no page of past entries stays in memory. An open stream has
+ * neither fiber nor request, only its socket and a listener.
  */
 export const makeStreamEndpoint = Effect.gen(function*() {
   const hub = yield* Hub
@@ -56,9 +60,7 @@ export const makeStreamEndpoint = Effect.gen(function*() {
   const { exchanges } = yield* DocumentMemory
   const memory = new StreamMemory(exchanges)
 
-  const prepare = Effect.fnUntraced(function*(call: ApiCall, wait: Wait) {
-    if (wait !== "poll" && call.jsonp !== undefined) return yield* noJsonp
-    const connection = yield* registry.admit(call.caller)
+  const prepare = Effect.fnUntraced(function*(call: ApiCall, wait: Wait, connection: StreamConnection) {
     const asked = yield* readRetrieveRequest(call)
     // a poll goes on from the latest stored entry: entries may be dated before the entries that the client has
     const request: RetrieveRequest = wait === "poll" ? { ...asked, order: "stored" } : asked
@@ -68,31 +70,51 @@ export const makeStreamEndpoint = Effect.gen(function*() {
     return { call, request, followed, connection, format } satisfies PreparedStream
   })
 
-  /** The past has its room until it is rendered, and the frame until it is sent. A poll keeps the past, and so its room, until its end. */
-  const respond = (request: HttpServerRequest.HttpServerRequest, call: ApiCall, wait: Wait) => {
+  /** A poll keeps the past, and so its room, until its end. */
+  const respondToPoll = (call: ApiCall) =>
+    Effect.scoped(withContentRoom(
+      exchanges,
+      accountKey(call.caller.account.id),
+      Effect.flatMap(registry.admit(call.caller), (connection) =>
+        Effect.flatMap(prepare(call, "poll", connection), (prepared) => poll(hub, prepared)))
+    ))
+
+  /** The past has its room until it is rendered, and the frame until it is sent. */
+  const respondWithStream = (request: HttpServerRequest.HttpServerRequest, call: ApiCall, framing: Framing.Framing) => {
     const key = accountKey(call.caller.account.id)
-    const response: Effect.Effect<Response, Refusal, Scope.Scope> = wait === "poll"
-      ? withContentRoom(exchanges, key, Effect.flatMap(prepare(call, wait), (prepared) => poll(hub, prepared)))
-      : Effect.flatMap(
-        withContentRoom(
-          exchanges,
-          key,
-          Effect.flatMap(prepare(call, wait), (prepared) => renderStart(wait, prepared, sender))
-        ),
-        (opening) => {
-          if (call.method === "HEAD") return Effect.succeed(Reply.streamHead(Framing.contentTypes[wait]))
-          const writer = new StreamWriter(nodeResponseOf(request), Reply.streamHeaders(Framing.contentTypes[wait]), {
-            memory,
-            key
-          })
-          return followStream(hub, startStream(writer, opening), sender)
-        }
+    let isOpen = false
+    const open = Effect.fnUntraced(function*(connection: StreamConnection) {
+      const opening = yield* withContentRoom(
+        exchanges,
+        key,
+        Effect.flatMap(prepare(call, framing, connection), (prepared) => renderStart(framing, prepared, sender))
       )
-    return Effect.scoped(response)
+      const headers = Reply.streamHeaders(Framing.contentTypes[framing])
+      if (call.method === "HEAD") return Reply.streamHead(Framing.contentTypes[framing])
+      const response = nodeResponseOf(request)
+      yield* awaitTurn(response)
+      const socket = takeSocket(response, headers)
+      if (socket === undefined) return HttpServerResponse.empty()
+      isOpen = true
+      yield* follow(hub, sender, opening, connection, new StreamWriter(socket, { memory, key }), registry)
+      return HttpServerResponse.empty()
+    })
+    return Effect.acquireUseRelease(
+      registry.enter(call.caller),
+      open,
+      (connection) => Effect.sync(() => isOpen || registry.leave(connection))
+    )
   }
 
-  return (request: HttpServerRequest.HttpServerRequest, call: ApiCall): Effect.Effect<Response | undefined, Refusal> =>
-    Effect.flatMap(readWait(call), (wait) => wait === undefined ? Effect.undefined : respond(request, call, wait))
+  return (
+    request: HttpServerRequest.HttpServerRequest,
+    call: ApiCall
+  ): Effect.Effect<Response | undefined, Refusal> =>
+    Effect.flatMap(readWait(call), (wait) => {
+      if (wait === undefined) return Effect.undefined
+      if (wait === "poll") return respondToPoll(call)
+      return call.jsonp === undefined ? respondWithStream(request, call, wait) : Effect.fail(noJsonp)
+    })
 })
 
 const nodeResponseOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -103,15 +125,15 @@ const noJsonp = badParameter(
   "callback (JSONP) does not work with a stream, because a stream never ends. Use wait=poll or server-sent events, or leave it out."
 )
 
-/** A stream before its first byte, and its first frames. */
-interface Opening extends Omit<StartedStream, "writer"> {
+/** A stream before its first byte. */
+interface Opening extends StreamContent {
   readonly frames: ReadonlyArray<Buffer>
 }
 
 /** Renders past entries. A client that resumes gets none. */
 const renderStart = Effect.fnUntraced(function*(
   framing: Framing.Framing,
-  { call, connection, followed, format }: PreparedStream,
+  { call, followed, format }: PreparedStream,
   settings: Settings["Service"]
 ): Effect.fn.Return<Opening, Refusal> {
   const cursors = new Map(followed.heads)
@@ -122,13 +144,8 @@ const renderStart = Effect.fnUntraced(function*(
   if (resumption !== "resumed") {
     frames.push(Framing.frameDocument(framing, past, "notification", Cursor.format(cursors)))
   }
-  return { topics: followed.topics, format, framing, cursors, connection, frames }
+  return { topics: followed.topics, format, framing, cursors, frames }
 })
-
-const startStream = (writer: StreamWriter, { frames, ...opening }: Opening): StartedStream => {
-  for (const frame of frames) writer.write(frame)
-  return { ...opening, writer }
-}
 
 /** Renders the past entries as one document. */
 const renderPast = (
@@ -152,19 +169,37 @@ const notStreamed = (contentType: string) =>
       "Use wait=poll, or a callback."
   )
 
-/** Writes notifications until the client disconnects, loses its right, or Windhover stops. */
-const followStream = Effect.fnUntraced(function*(hub: Hub["Service"], started: StartedStream, sender: SenderIdentity) {
-  const { connection, framing, writer } = started
-  const ended = yield* Deferred.make<void>()
-  const end = () => Deferred.doneUnsafe(ended, Effect.void)
+/**
+ * Writes the first frames, and attaches the stream to its notifications. The stream ends with its socket: when the client disconnects or loses
+ * its right, or when Windhover stops.
+ */
+const follow = (
+  hub: Hub["Service"],
+  sender: SenderIdentity,
+  { cursors, format, frames, framing, topics }: Opening,
+  connection: StreamConnection,
+  writer: StreamWriter,
+  registry: StreamRegistry["Service"]
+): Effect.Effect<void> => {
+  let attached: Attachment | undefined
+  writer.onClose = () => {
+    attached?.detach()
+    registry.leave(connection)
+  }
+  for (const frame of frames) writer.write(makeFrame(frame))
   connection.onHeartbeat = () => {
     if (!writer.isFull) writer.write(Framing.heartbeats[framing])
     writer.checkProgress()
   }
-  connection.onEnd = end
-  writer.onRoom = yield* hub.listen(makeListener(started, sender, end))
-  if (!writer.isFull) writer.onRoom() // room may have appeared before `onRoom` was set
-  yield* Deferred.await(ended)
-  writer.end()
-  return HttpServerResponse.empty()
-})
+  connection.onEnd = () => writer.end()
+  const listener = new StreamListener({ cursors, format, framing, topics }, writer, sender)
+  return Effect.onError(
+    hub.attach(listener, (attachment) => {
+      attached = attachment
+      writer.onRoom = attachment.resume
+      if (writer.isClosed) attachment.detach()
+      else if (!writer.isFull) attachment.resume() // room may have appeared before `onRoom` was set
+    }),
+    () => Effect.sync(() => writer.end())
+  )
+}

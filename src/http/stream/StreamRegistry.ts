@@ -2,8 +2,10 @@ import { Context, type Effect, type Scope } from "effect"
 import type { Caller, Right } from "#domain/Account.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 
-/** An open stream or long poll. One object and one finalizer each, because ten thousand may be open. */
+/** An open stream or long poll. One object each, because ten thousand may be open. */
 export class StreamConnection {
+  readonly accountId: number
+  readonly credential: string
   /** The stream ends when its credential loses this right. */
   readonly right: Right
   /** Called every 15 s. */
@@ -11,7 +13,9 @@ export class StreamConnection {
   #end: (() => void) | undefined
   #hasEnded = false
 
-  constructor(right: Right = "retrieve") {
+  constructor({ account, credential }: Caller, right: Right = "retrieve") {
+    this.accountId = account.id
+    this.credential = credential
     this.right = right
   }
 
@@ -29,7 +33,10 @@ export class StreamConnection {
 
 /** The open streams and long polls of this runner: their number, heartbeats and end. */
 export class StreamRegistry extends Context.Service<StreamRegistry, {
-  /** Admits a stream for the scope, with the right that it needs. Refuses the stream when the account or the runner has reached its maximum. */
+  /** Admits a stream until `leave`, with the right that it needs. Refuses the stream when the account or the runner has reached its maximum. */
+  readonly enter: (caller: Caller, right?: Right) => Effect.Effect<StreamConnection, Refusal>
+  readonly leave: (stream: StreamConnection) => void
+  /** Admits a stream for the scope. */
   readonly admit: (caller: Caller, right?: Right) => Effect.Effect<StreamConnection, Refusal, Scope.Scope>
   /** Ends all streams, so that a shutdown does not wait for them. */
   readonly close: Effect.Effect<void>

@@ -34,12 +34,12 @@ export const layer = Layer.effect(
       Effect.repeat(Schedule.forever),
       Effect.forkScoped
     )
+    const enter = (caller: Caller, right?: Right) => Effect.suspend(() => streams.add(caller, right))
+    const leave = (stream: StreamConnection) => streams.remove(stream)
     return StreamRegistry.of({
-      admit: (caller, right) =>
-        Effect.acquireRelease(
-          Effect.suspend(() => streams.add(caller, right)),
-          (stream) => Effect.sync(() => streams.remove(caller, stream))
-        ),
+      enter,
+      leave,
+      admit: (caller, right) => Effect.acquireRelease(enter(caller, right), (stream) => Effect.sync(() => leave(stream))),
       close: Effect.sync(() => streams.close()),
       count: () => streams.count
     })
@@ -70,12 +70,13 @@ class StreamTable {
     this.#accounts = new KeyedCounter({ maxPerKey: maxStreamsPerAccount, maxTotal: maxStreams })
   }
 
-  add({ account: { id }, credential }: Caller, right?: Right): Effect.Effect<StreamConnection, Refusal> {
+  add(caller: Caller, right?: Right): Effect.Effect<StreamConnection, Refusal> {
+    const { account: { id }, credential } = caller
     const count = this.#accounts.get(id)
     if (!this.#accounts.tryAdd(id)) {
       return Effect.fail(count >= this.#maxPerAccount ? tooManyOfAccount(count) : tooManyStreams)
     }
-    const stream = new StreamConnection(right)
+    const stream = new StreamConnection(caller, right)
     if (this.#isClosing) stream.end()
     this.#currentSlot().add(stream)
     let sameCredential = this.#byCredential.get(credential)
@@ -84,8 +85,9 @@ class StreamTable {
     return Effect.succeed(stream)
   }
 
-  remove({ account: { id }, credential }: Caller, stream: StreamConnection): void {
-    this.#accounts.remove(id)
+  remove(stream: StreamConnection): void {
+    const { accountId, credential } = stream
+    this.#accounts.remove(accountId)
     for (const slot of this.#wheel) slot.delete(stream)
     const sameCredential = this.#byCredential.get(credential)
     sameCredential?.delete(stream)

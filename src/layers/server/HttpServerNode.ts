@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Settings } from "#domain/ports/Settings.ts"
+import { takenEvent } from "#domain/ports/TakenConnection.ts"
 import { ConnectionLimits, type ConnectionLimitsOptions } from "./ConnectionLimits.ts"
 import { toListenError } from "./ListenError.ts"
 import { defaultBaseUrl } from "#layers/Settings.ts"
@@ -112,12 +113,12 @@ const makeServer = (timeouts: ServerTimeouts, connections: ConnectionLimits): Se
   server.timeout = timeouts.idleMs
   limitConnections(server, connections)
   closeUnusedAtShutdown(server)
-  const responses = trackRequests(server)
+  const requests = trackRequests(server)
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
     response.writeHead(417, { "content-type": "text/plain; charset=utf-8" })
     response.end("This server supports no expectation except 100-continue; leave the Expect header out.")
   })
-  explainUnreadableRequests(server, responses)
+  explainUnreadableRequests(server, requests)
   return server
 }
 
@@ -150,16 +151,31 @@ const closeUnusedAtShutdown = (server: Server): void => {
   }
 }
 
+/** The latest response of each connection, and the connections that a stream has taken from its response. */
+interface Connections {
+  readonly responses: WeakMap<Duplex, ServerResponse>
+  readonly taken: WeakSet<Duplex>
+}
+
 /**
- * Returns the latest response of each connection.
+ * Returns the responses of the connections.
+ *
+ * A further request on the connection of a stream ends the connection, because its response would appear within the stream.
  *
  * The port opens before the routes exist. Requests during the start wait, and are answered when the routes are ready.
  */
-const trackRequests = (server: Server): WeakMap<Duplex, ServerResponse> => {
+const trackRequests = (server: Server): Connections => {
   const responses = new WeakMap<Duplex, ServerResponse>()
+  const taken = new WeakSet<Duplex>()
   const early: Array<readonly [IncomingMessage, ServerResponse]> = []
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
-    responses.set(request.socket, response)
+    const { socket } = request
+    if (taken.has(socket)) return void socket.destroy()
+    responses.set(socket, response)
+    response.once(takenEvent, () => {
+      taken.add(socket)
+      responses.delete(socket)
+    })
     const hasRoutes = server.listenerCount("request") > 1
     if (!hasRoutes) early.push([request, response])
   })
@@ -169,14 +185,14 @@ const trackRequests = (server: Server): WeakMap<Duplex, ServerResponse> => {
       for (const [request, response] of early.splice(0)) server.emit("request", request, response)
     })
   })
-  return responses
+  return { responses, taken }
 }
 
-const explainUnreadableRequests = (server: Server, responses: WeakMap<Duplex, ServerResponse>): void => {
+const explainUnreadableRequests = (server: Server, { responses, taken }: Connections): void => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     const response = responses.get(socket)
     // A client would read a second response within an unfinished one as its part.
-    const isUnfinished = response?.headersSent === true && !response.writableFinished
+    const isUnfinished = taken.has(socket) || response?.headersSent === true && !response.writableFinished
     if (!socket.writable || error.code === "ECONNRESET" || isUnfinished) return void socket.destroy()
     const [status, sentence] = parserResponse(error.code)
     socket.end(finalResponse(status, sentence))

@@ -95,21 +95,27 @@ export const layerWith = (cost: Passwords.Cost) =>
       const sql = yield* SqlClient.SqlClient
       const genericSql = yield* sqlWithGenericPlans
       const passwords = Passwords.make(cost)
+      let generation = 0
+      /** Ends what is remembered of callers. A failed statement may have been executed, too. */
+      const changing = <In extends ReadonlyArray<unknown>, A, E>(change: (...input: In) => Effect.Effect<A, E>) =>
+        (...input: In) => Effect.ensuring(change(...input), Effect.sync(() => void generation++))
       return AccountStore.of({
-        create: create(sql, passwords),
+        create: changing(create(sql, passwords)),
         find: Effect.fn("AccountStore.find")((login) => findWhere(sql, "a.login = $1", legalText(login))),
         load: Effect.fn("AccountStore.load")((id) => findWhere(sql, "a.id = $1::int4", id)),
         findByJid: Effect.fn("AccountStore.findByJid")((jid) => findWhere(sql, "a.jid = $1", legalText(jid))),
-        update: update(sql),
-        addCredits: addCredits(sql),
-        remove: remove(sql),
+        update: changing(update(sql)),
+        addCredits: changing(addCredits(sql)),
+        remove: changing(remove(sql)),
         list: list(sql),
-        setPassword: setPassword(sql, passwords),
-        authenticate: Effect.fn("AccountStore.authenticate")(makeAuthenticate(passwords, makeLookup(genericSql))),
+        setPassword: changing(setPassword(sql, passwords)),
+        authenticate: Effect.fn("AccountStore.authenticate")(
+          makeAuthenticate(passwords, makeLookup(genericSql), () => generation)
+        ),
         rightsOf: selectRights(genericSql),
-        createToken: createToken(sql),
+        createToken: changing(createToken(sql)),
         listTokens: listTokens(sql),
-        revokeToken: revokeToken(sql)
+        revokeToken: changing(revokeToken(sql))
       })
     })
   )

@@ -1,5 +1,5 @@
 import { Clock, Effect, Option, Redacted } from "effect"
-import { createHash, createHmac, randomBytes } from "node:crypto"
+import { createHash, createHmac, hash, randomBytes } from "node:crypto"
 import { type Account, type Caller, effectiveRights, passwordRights, type Right } from "#domain/Account.ts"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
@@ -26,23 +26,63 @@ export const hashToken = (secret: Redacted.Redacted): Buffer =>
  *
  * A correct password is remembered for 10 s under a keyed hash, because its check is slow on purpose. The key
  * includes the stored hash, so that a change of the password takes effect at once.
+ *
+ * The caller of correct credentials is remembered for a second, or until `generation` changes: the look-up takes as long as a whole request.
  */
-export const makeAuthenticate = (passwords: Passwords, lookup: Lookup) => {
+export const makeAuthenticate = (passwords: Passwords, lookup: Lookup, generation: () => number) => {
   const remembered = makeMemory()
+  const callers = makeCallerMemory(generation)
+  const check = Effect.fnUntraced(function*(login: string, secret: Redacted.Redacted, now: number) {
+    const stored = Option.getOrUndefined(yield* lookup(login, hashToken(secret)))
+    if (stored?.token !== undefined) {
+      return Option.some(callerOf(stored.account, stored.token.rights, nameOfToken(stored.token.id)))
+    }
+    const key = remembered.keyOf(secret, stored?.passwordHash ?? "")
+    if (stored !== undefined && remembered.has(key, now)) return Option.some(ownerOf(stored))
+    const isCorrect = yield* passwords.verify(secret, stored?.passwordHash)
+    if (stored === undefined || !isCorrect) return Option.none()
+    remembered.add(key, now)
+    return Option.some(ownerOf(stored))
+  })
   return (login: string, secret: Redacted.Redacted): Effect.Effect<Option.Option<Caller>, StoreError> =>
-    Effect.gen(function*() {
-      const stored = Option.getOrUndefined(yield* lookup(login, hashToken(secret)))
-      if (stored?.token !== undefined) {
-        return Option.some(callerOf(stored.account, stored.token.rights, nameOfToken(stored.token.id)))
-      }
-      const now = yield* Clock.currentTimeMillis
-      const key = remembered.keyOf(secret, stored?.passwordHash ?? "")
-      if (stored !== undefined && remembered.has(key, now)) return Option.some(ownerOf(stored))
-      const isCorrect = yield* passwords.verify(secret, stored?.passwordHash)
-      if (stored === undefined || !isCorrect) return Option.none()
-      remembered.add(key, now)
-      return Option.some(ownerOf(stored))
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const key = callers.keyOf(login, secret)
+      const known = callers.get(key, now)
+      if (known !== undefined) return Effect.succeedSome(known)
+      const startedIn = generation()
+      return Effect.map(check(login, secret, now), (caller) => {
+        if (Option.isSome(caller)) callers.set(key, { caller: caller.value, generation: startedIn, until: now + callerMemoryMs })
+        return caller
+      })
     })
+}
+
+/** Time for which a caller is remembered, in ms. Other runners, and commands with a database of their own, change accounts meanwhile. */
+const callerMemoryMs = 1_000
+
+const maxCallers = 10_000
+
+/** A caller, as it was at the generation in which its look-up began. */
+interface RememberedCaller {
+  readonly caller: Caller
+  readonly generation: number
+  /** Epoch ms. */
+  readonly until: number
+}
+
+/** The callers of the last second, under hashes with a key of this process: a memory dump holds no secret. */
+const makeCallerMemory = (generation: () => number) => {
+  const processKey = randomBytes(32).toString("base64")
+  const callers = new BoundedMap<string, RememberedCaller>(maxCallers)
+  return {
+    keyOf: (login: string, secret: Redacted.Redacted): string =>
+      hash("sha256", `${processKey}${login}\0${Redacted.value(secret)}`, "base64"),
+    get: (key: string, now: number): Caller | undefined => {
+      const found = callers.get(key)
+      return found !== undefined && found.generation === generation() && now < found.until ? found.caller : undefined
+    },
+    set: (key: string, caller: RememberedCaller): void => void callers.set(key, caller)
+  }
 }
 
 /** Name of a token in `Caller.credential`. */

@@ -16,8 +16,11 @@ type ListSearch = Pick<ListQuery, "accountId" | "after" | "newestFirst" | "searc
 /** Subscriptions that `feeds` reads at first: usually enough for its limit of resources. */
 const maxFirstRead = 2_000
 
-/** The page of a list. A search selects the ids first, so that the statement joins only the rows of the page. */
-export const list = (sql: SqlClient.SqlClient, box: Box) =>
+/**
+ * The page of a list. A search selects the ids first, so that the statement joins only the rows of the page. The rows have the same plan for
+ * all values; the plan of a search depends on its values.
+ */
+export const list = (sql: SqlClient.SqlClient, genericSql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.list")(
     function*(query: ListQuery) {
       const { accountId, after, byPage, counted = false, newestFirst = false, page, search } = query
@@ -25,7 +28,7 @@ export const list = (sql: SqlClient.SqlClient, box: Box) =>
       const order = newestFirst ? "desc" : "asc"
       if (search === undefined) {
         const behind = after === undefined ? "" : ` and id ${newestFirst ? "<" : ">"} $4::int8`
-        const rows = yield* run(sql.unsafe<ListedRow>(
+        const rows = yield* run(genericSql.unsafe<ListedRow>(
           selectListed(
             `account_id = $1::int4${behind} order by id ${order} offset $2::int8 limit $3::int8`,
             counted,
@@ -40,7 +43,7 @@ export const list = (sql: SqlClient.SqlClient, box: Box) =>
       }
       const { ids, likeness } = yield* selectPage(sql, { ...query, search }, offset, byPage)
       const rows = yield* run(
-        sql.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted, order), [column.ids(ids)])
+        genericSql.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted, order), [column.ids(ids)])
       )
       return {
         items: rows.map(listedOf(box)),

@@ -49,7 +49,7 @@ export const layer = Layer.effect(
       load: makeLoad(genericSql, box),
       findByTopic: findByTopic(genericSql, box),
       feeds: selectFeeds(sql, box),
-      list: list(sql, box)
+      list: list(sql, genericSql, box)
     })
   })
 )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { type Listener, Listeners } from "#actors/stream/Listeners.ts"
+import { type Attachment, type Listener, Listeners } from "#actors/stream/Listeners.ts"
 import * as ListenersLayer from "#actors/stream/ListenersLayer.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import { NotificationLog, type NumberedNotification } from "#domain/ports/NotificationLog.ts"
@@ -94,6 +94,21 @@ const makeListener = (cursors: Record<number, number>, room = Number.POSITIVE_IN
   return { listener, state, heard }
 }
 
+/** Attaches a listener for the scope. Returns the function that resumes it. */
+const listen = (listener: Listener) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.flatMap(Listeners, ({ attach }) =>
+        Effect.gen(function*() {
+          let attached: Attachment | undefined
+          yield* attach(listener, (attachment) => attached = attachment)
+          return attached ?? assert.fail("not attached")
+        })),
+      ({ detach }) => Effect.sync(detach)
+    ),
+    ({ resume }) => resume
+  )
+
 /** Lets all fibers run that can. */
 const settle = TestClock.adjust(0)
 
@@ -103,7 +118,7 @@ const expected = (resourceId: number, from: number, until: number) =>
 describe("Listeners", () => {
   it.effect("read on after a read that ended by its bytes", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       log.maxPerRead = 2
       const { heard, listener } = makeListener({ 1: 0 })
@@ -117,7 +132,7 @@ describe("Listeners", () => {
 
   it.effect("get new notifications behind their cursors at once and in order", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       for (let i = 0; i < 3; i++) log.write(1)
       const [late, early] = [makeListener({ 1: 3 }), makeListener({ 1: 1 })]
@@ -131,9 +146,9 @@ describe("Listeners", () => {
       assert.deepStrictEqual([late.heard, early.heard], [["1:4"], expected(1, 2, 4)])
     }).pipe(Effect.provide(layer())))
 
-  it.effect("get nothing after their scope, and cause no further query", () =>
+  it.effect("get nothing after they are detached, and cause no further query", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       const { heard, listener } = makeListener({ 1: 0 })
       yield* Effect.scoped(listen(listener))
@@ -149,7 +164,6 @@ describe("Listeners", () => {
     "find notifications without a wake-up: alone %s, within %d ms",
     ([alone, spacing]) =>
       Effect.gen(function*() {
-        const { listen } = yield* Listeners
         const log = yield* Log
         const { heard, listener } = makeListener({ 1: 0, 2: 0 })
         yield* listen(listener)
@@ -165,7 +179,7 @@ describe("Listeners", () => {
 
   it.effect("read at their own pace, and slow ones delay no others", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       const [slow, quick] = [makeListener({ 1: 0 }, 2), makeListener({ 1: 0 })]
       const goOn = yield* listen(slow.listener)
@@ -190,7 +204,7 @@ describe("Listeners", () => {
 
   it.effect("get the number of missed notifications that are no longer stored", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       for (let i = 0; i < 10; i++) log.write(1)
       log.forget(1, 7)
@@ -212,7 +226,7 @@ describe("Listeners", () => {
 
   it.effect("wait while the database is away", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       const { heard, listener, state } = makeListener({ 1: 0 })
       yield* listen(listener)
@@ -229,7 +243,7 @@ describe("Listeners", () => {
 
   it.effect("fail when new notifications cannot be read, instead of waiting for ever", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       const [one, other] = [makeListener({ 1: 0 }), makeListener({ 2: 0 })]
       yield* listen(one.listener)
@@ -244,7 +258,7 @@ describe("Listeners", () => {
 
   it.effect("share one query per notification", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       const all = Array.from({ length: 1_200 }, () => makeListener({ 1: 0 }))
       yield* Effect.forEach(all, ({ listener }) => listen(listener))
@@ -259,7 +273,7 @@ describe("Listeners", () => {
 
   it.effect("get each notification once and in order, at any speed and with any start", () =>
     Effect.gen(function*() {
-      const { listen, notify } = yield* Listeners
+      const { notify } = yield* Listeners
       const log = yield* Log
       let seed = 7
       const dice = (sides: number) => (seed = (seed * 48_271) % 2_147_483_647) % sides

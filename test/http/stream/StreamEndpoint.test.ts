@@ -44,24 +44,21 @@ const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
       orders.push(order)
       return Effect.succeed(representation)
     },
-    listen: (listener) =>
-      Effect.as(
-        Effect.acquireRelease(
-          Effect.sync(() => {
-            listeners.add(listener)
+    attach: (listener, onAttached) =>
+      Effect.sync(() => {
+        listeners.add(listener)
+        changed()
+        onAttached({
+          resume: () => {
+            resumed.push(listener)
             changed()
-          }),
-          () =>
-            Effect.sync(() => {
-              listeners.delete(listener)
-              changed()
-            })
-        ),
-        () => {
-          resumed.push(listener)
-          changed()
-        }
-      )
+          },
+          detach: () => {
+            listeners.delete(listener)
+            changed()
+          }
+        })
+      })
   }
   const until = (condition: () => boolean) =>
     Effect.callback<void>((resume) => {
@@ -205,6 +202,51 @@ describe("a stream of server-sent events", () => {
       yield* listening(1)
       yield* Scope.close(scope, Exit.void)
       yield* listening(0)
+    }))
+
+  it.effect("is the last response of its connection: a further request ends both", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, notify } = makeHub(["a"])
+      const { connect } = yield* serveRoutes(hub)
+      const connection = yield* connect
+      yield* connection.send(get("/?hub.mode=authenticate") + events())
+      assert.strictEqual((yield* connection.receive()).status, 204)
+      assert.strictEqual((yield* connection.receiveHead).status, 200)
+      yield* connection.receiveLines(4)
+      yield* listening(1)
+      notify(first(), 4, news("b"))
+      assert.deepStrictEqual((yield* connection.receiveLines(4))[2], `data: ${item("b")}`)
+      yield* connection.send(get("/?hub.mode=authenticate"))
+      yield* connection.closed
+      yield* listening(0)
+    }))
+
+  it.effect("ends with unreadable bytes of its client, without a second response", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub(["a"])
+      const { connect } = yield* serveRoutes(hub)
+      const connection = yield* connect
+      yield* connection.send(events().replace("HTTP/1.1", "HTTP/1.0"))
+      yield* listening(1)
+      yield* connection.send("\u0016\u0003\u0001 hello\r\n\r\n")
+      assert.strictEqual((yield* connection.receive()).body, `event: notification\nid: 3\ndata: ${item("a")}\n\n`)
+      yield* listening(0)
+    }))
+
+  it.effect("has no chunks over HTTP/1.0", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening } = makeHub(["a"])
+      const { connect } = yield* serveRoutes(hub)
+      const connection = yield* connect
+      yield* connection.send(events().replace("HTTP/1.1", "HTTP/1.0"))
+      yield* listening(1)
+      yield* TestClock.adjust("15 seconds")
+      first().fail()
+      const { body, headers } = yield* connection.receive()
+      assert.deepStrictEqual([headers.get("transfer-encoding"), body], [
+        undefined,
+        `event: notification\nid: 3\ndata: ${item("a")}\n\n:\n\n`
+      ])
     }))
 
   it.effect("ends at shutdown, which does not wait", () =>

@@ -7,6 +7,7 @@ import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { matchAll } from "#domain/Search.ts"
 import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { sqlWithGenericPlans } from "#layers/sql/GenericPlans.ts"
@@ -31,6 +32,11 @@ const runAll = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   yield* subscriptions.load(subscription.id)
   yield* subscriptions.findByTopic(account.id, resource.url)
+  for (const counted of [false, "items"] as const) {
+    yield* subscriptions.list({ accountId: account.id, page: 1, byPage: 20, counted })
+    yield* subscriptions.list({ accountId: account.id, page: 1, byPage: 20, after: 0, newestFirst: true, counted })
+    yield* subscriptions.list({ accountId: account.id, page: 1, byPage: 20, counted, search: matchAll })
+  }
   const entries = yield* EntryStore
   yield* entries.page({ resourceIds: [resource.id], count: 10 })
   yield* entries.page({ resourceIds: [resource.id, resource.id + 1], count: 10, order: "stored", after: "a" })
