@@ -17,8 +17,8 @@ type ListSearch = Pick<ListQuery, "accountId" | "after" | "newestFirst" | "searc
 const maxFirstRead = 2_000
 
 /**
- * The page of a list. A search selects the ids first, so that the statement joins only the rows of the page. The rows have the same plan for
- * all values; the plan of a search depends on its values.
+ * The page of a list. A search selects the ids first, so that the statement joins only the rows of the page. Without counts, the rows have the
+ * same plan for all values.
  */
 export const list = (sql: SqlClient.SqlClient, genericSql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.list")(
@@ -26,14 +26,10 @@ export const list = (sql: SqlClient.SqlClient, genericSql: SqlClient.SqlClient, 
       const { accountId, after, byPage, counted = false, newestFirst = false, page, search } = query
       const offset = (page - 1) * byPage
       const order = newestFirst ? "desc" : "asc"
+      const client = counted === false ? genericSql : sql
       if (search === undefined) {
-        const behind = after === undefined ? "" : ` and id ${newestFirst ? "<" : ">"} $4::int8`
-        const rows = yield* run(genericSql.unsafe<ListedRow>(
-          selectListed(
-            `account_id = $1::int4${behind} order by id ${order} offset $2::int8 limit $3::int8`,
-            counted,
-            order
-          ),
+        const rows = yield* run(client.unsafe<ListedRow>(
+          selectListed(pageOf(order, after !== undefined), counted, order),
           [accountId, BigInt(offset), BigInt(byPage), ...(after === undefined ? [] : [BigInt(after)])]
         ))
         return {
@@ -43,7 +39,7 @@ export const list = (sql: SqlClient.SqlClient, genericSql: SqlClient.SqlClient, 
       }
       const { ids, likeness } = yield* selectPage(sql, { ...query, search }, offset, byPage)
       const rows = yield* run(
-        genericSql.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted, order), [column.ids(ids)])
+        client.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted, order), [column.ids(ids)])
       )
       return {
         items: rows.map(listedOf(box)),
@@ -51,6 +47,16 @@ export const list = (sql: SqlClient.SqlClient, genericSql: SqlClient.SqlClient, 
       }
     }
   )
+
+/**
+ * The subscriptions of an account on a page, by the index of the account. The ranges leave the planner no other index for the order: a kept plan
+ * could walk through the subscriptions of all accounts.
+ */
+const pageOf = (order: "asc" | "desc", hasAfter: boolean): string => {
+  const behind = hasAfter ? `(account_id, id) ${order === "desc" ? "<" : ">"} ($1::int4, $4::int8) and ` : ""
+  return `${behind}account_id >= $1::int4 and account_id <= $1::int4
+    order by account_id ${order}, id ${order} offset $2::int8 limit $3::int8`
+}
 
 /** Reads the oldest subscriptions first: these often show that more than `limit` resources match. Otherwise it reads all. */
 export const selectFeeds = (sql: SqlClient.SqlClient, box: Box) =>
