@@ -144,10 +144,13 @@ const makePages = loadLater<Effect.Services<typeof makePagesEndpoint>, never>(as
   (await import("#http/pages/PagesEndpoint.ts")).makePagesEndpoint
 )
 
-const makeManagement = Effect.flatMap(makeLiveEndpoint, (live) =>
-  loadLater<Effect.Services<ReturnType<typeof makeManagementEndpoint>>, Scope.Scope>(async () =>
-    (await import("#http/management/ManagementEndpoint.ts")).makeManagementEndpoint(live)
-  ))
+const makeManagement = Effect.flatMap(
+  makeLiveEndpoint,
+  (live) =>
+    loadLater<Effect.Services<ReturnType<typeof makeManagementEndpoint>>, Scope.Scope>(async () =>
+      (await import("#http/management/ManagementEndpoint.ts")).makeManagementEndpoint(live)
+    )
+)
 
 /** All routes of the HTTP server. */
 export const layer = routes.pipe(

@@ -174,7 +174,10 @@ const runConnection = (machine: Machine): Effect.Effect<never, ComponentStream.S
  * While deliveries wait, the next batch leaves before the senders of the last one resume, so that the server reads while they work.
  */
 const sendBatches = Effect.fnUntraced(
-  function*(machine: Machine, stream: ComponentStream.ComponentStream): Effect.fn.Return<never, ComponentStream.StreamError> {
+  function*(
+    machine: Machine,
+    stream: ComponentStream.ComponentStream
+  ): Effect.fn.Return<never, ComponentStream.StreamError> {
     const { options: { flush = Effect.void }, outgoing, scope } = machine
     const clock = yield* Clock.Clock
     while (true) {

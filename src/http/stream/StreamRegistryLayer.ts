@@ -39,7 +39,8 @@ export const layer = Layer.effect(
     return StreamRegistry.of({
       enter,
       leave,
-      admit: (caller, right) => Effect.acquireRelease(enter(caller, right), (stream) => Effect.sync(() => leave(stream))),
+      admit: (caller, right) =>
+        Effect.acquireRelease(enter(caller, right), (stream) => Effect.sync(() => leave(stream))),
       close: Effect.sync(() => streams.close()),
       count: () => streams.count
     })

@@ -97,8 +97,9 @@ export const layerWith = (cost: Passwords.Cost) =>
       const passwords = Passwords.make(cost)
       let generation = 0
       /** Ends what is remembered of callers. A failed statement may have been executed, too. */
-      const changing = <In extends ReadonlyArray<unknown>, A, E>(change: (...input: In) => Effect.Effect<A, E>) =>
-        (...input: In) => Effect.ensuring(change(...input), Effect.sync(() => void generation++))
+      const changing =
+        <In extends ReadonlyArray<unknown>, A, E>(change: (...input: In) => Effect.Effect<A, E>) => (...input: In) =>
+          Effect.ensuring(change(...input), Effect.sync(() => void generation++))
       return AccountStore.of({
         create: changing(create(sql, passwords)),
         find: Effect.fn("AccountStore.find")((login) => findWhere(sql, "a.login = $1", legalText(login))),

@@ -51,7 +51,9 @@ export const makeAuthenticate = (passwords: Passwords, lookup: Lookup, generatio
       if (known !== undefined) return Effect.succeedSome(known)
       const startedIn = generation()
       return Effect.map(check(login, secret, now), (caller) => {
-        if (Option.isSome(caller)) callers.set(key, { caller: caller.value, generation: startedIn, until: now + callerMemoryMs })
+        if (Option.isSome(caller)) {
+          callers.set(key, { caller: caller.value, generation: startedIn, until: now + callerMemoryMs })
+        }
         return caller
       })
     })
