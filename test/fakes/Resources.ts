@@ -3,7 +3,12 @@ import { fetchRecordOf, maxFetchRecords } from "#domain/poll/FetchRecord.ts"
 import { Effect, Option } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { Delivery, Document, News, Notification } from "#domain/delivery/Notification.ts"
-import { type PollWrite, ResourceStore, type SubscribedResource } from "#domain/ports/ResourceStore.ts"
+import {
+  type PingedTopic,
+  type PollWrite,
+  ResourceStore,
+  type SubscribedResource
+} from "#domain/ports/ResourceStore.ts"
 import { resourceProfileOf, type ResourceState, statusOf, type UnchangedPoll } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { bodiesOf, checkLength, documentOf, newsOfWrite, notificationOfWrite } from "#layers/sql/NotificationContent.ts"
@@ -19,8 +24,8 @@ export const make = (state: State): ResourceStore["Service"] =>
       operation(state, () =>
         Option.fromNullishOr(seenBy(state, accountId, url)))
     ),
-    findFragments: Effect.fn("ResourceStore.fragments")((page, limit) =>
-      operation(state, (now) => fragments(state, page, now).slice(0, limit))
+    findPinged: Effect.fn("ResourceStore.findPinged")((topic, maxFragments) =>
+      operation(state, (now) => pinged(state, topic, maxFragments, now))
     ),
     load: (id) =>
       operation(state, (now) => Option.map(resourceOf(state, id), (resource) => loaded(state, resource, now))),
@@ -63,10 +68,17 @@ const alarms = (state: State, partition: number, now: number) => {
   }
 }
 
-const fragments = (state: State, page: string, now: number): ReadonlyArray<number> =>
-  [...state.resources.values()].filter(({ id, url }) =>
-    url.startsWith(`${page}#`) && subscribersOf(state, id, now).length > 0
-  ).map(({ id }) => id)
+const pinged = (state: State, topic: string, maxFragments: number, now: number): PingedTopic => {
+  const isWatched = (id: number) => subscribersOf(state, id, now).length > 0
+  const id = state.idByUrl.get(topic)
+  const fragments = [...state.resources.values()].filter((resource) =>
+    resource.url.startsWith(`${topic}#`) && isWatched(resource.id)
+  )
+  return {
+    ...(id !== undefined && { resource: { id, isWatched: isWatched(id) } }),
+    fragments: fragments.map((resource) => resource.id).slice(0, maxFragments)
+  }
+}
 
 const day = 24 * 60 * 60_000
 

@@ -126,7 +126,7 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.load(2 ** 40), Option.none())
     }))
 
-  it.effect("gives the watched fragments of a page, and of no other", () =>
+  it.effect("gives the resource of a pinged page with its watched fragments, and no other", () =>
     Effect.gen(function*() {
       const store = yield* ResourceStore
       const account = yield* newAccount
@@ -142,15 +142,31 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
           ),
           ({ resource }) => resource.id
         )
-      yield* add(page)
+      const itself = yield* add(page)
       const first = yield* add(`${page}#p`)
       const second = yield* add(`${page}#div%23x`)
-      yield* add(`${page}#unwatched`, "paused")
+      const paused = yield* add(`${page}#unwatched`, "paused")
       yield* add(`${page}/#p`)
       yield* add(`${page.replace("p_ge", "page")}#p`)
-      assert.deepStrictEqual(yield* store.findFragments(page, 10), [first, second])
-      assert.deepStrictEqual(yield* store.findFragments(page, 1), [first])
-      assert.deepStrictEqual(yield* store.findFragments("https://nobody.example/\u0000", 10), [])
+      const pings = [
+        [page, 10],
+        [page, 1],
+        [`${page}#p`, 10],
+        [`${page}#unwatched`, 10],
+        [`${page}#none`, 10],
+        ["https://nobody.example/\u0000", 10]
+      ] as const
+      const reached = yield* Effect.forEach(pings, ([topic, max]) => store.findPinged(topic, max), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(reached, [
+        { resource: { id: itself, isWatched: true }, fragments: [first, second] },
+        { resource: { id: itself, isWatched: true }, fragments: [first] },
+        { resource: { id: first, isWatched: true }, fragments: [] },
+        { resource: { id: paused, isWatched: false }, fragments: [] },
+        { fragments: [] },
+        { fragments: [] }
+      ])
     }))
 
   it.effect("answers many loads at once, each with its own", () =>

@@ -4,8 +4,8 @@ import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
 import { refuseUnavailable } from "#domain/Refusal.ts"
-import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
 import type { PublishOptions } from "./Hub.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
@@ -52,53 +52,59 @@ export const makePublish = Effect.gen(function*() {
   )
 })
 
-/**
- * Writes the row of a ping, and returns the watched resources of its topic.
- *
- * The outcome of a ping is the outcome of its resource, or of a fragment where only fragments are watched.
- */
+/** A resource that a ping reaches. */
+interface Target {
+  readonly id: number
+  readonly partition: number
+}
+
+/** The resources that a ping of a topic reaches. */
+interface Reached {
+  /** The resource of the topic, when it is watched: at most one. */
+  readonly resources: ReadonlyArray<Target>
+  /** The watched fragments of a page. */
+  readonly fragments: ReadonlyArray<Target>
+  /** The resource that answers the ping: the one of the topic, or a fragment where only fragments are watched. */
+  readonly answering?: number
+}
+
+const nothing: Reached = { resources: [], fragments: [] }
+
+/** Writes the row of a ping, and returns the watched resources of its topic. */
 const makeRecordPing = Effect.gen(function*() {
   const pings = yield* Pings
-  const findWatched = yield* makeFindWatched
+  const findReached = yield* makeFindReached
   return Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: PublishOptions) {
     const topic = Topic.parse(given, "hub.url")
-    const { found, fragments, watched } = topic._tag === "Success" ? yield* findWatched(topic.success) : unwatched
-    const [resource] = [...Option.toArray(watched), ...fragments, ...Option.toArray(found)]
-    const isWatched = Option.isSome(watched) || fragments.length > 0
-    if (recorded !== false) {
-      yield* pings.record(
-        {
-          accountId,
-          topic: given.slice(0, Topic.maxTopicLength),
-          resourceId: resource?.id,
-          withContent: content !== undefined
-        },
-        isWatched ? undefined : { _tag: "NoSubscriber" }
-      )
-      // A subscription may have become active meanwhile, without a look at this row.
-      if (!isWatched && topic._tag === "Success") {
-        const { fragments, watched } = yield* findWatched(topic.success)
-        return { resources: Option.toArray(watched), fragments }
-      }
-    }
-    return { resources: Option.toArray(watched), fragments }
+    const reached = topic._tag === "Success" ? yield* findReached(topic.success) : nothing
+    if (recorded === false) return reached
+    const isWatched = reached.resources.length + reached.fragments.length > 0
+    yield* pings.record(
+      {
+        accountId,
+        topic: given.slice(0, Topic.maxTopicLength),
+        resourceId: reached.answering,
+        withContent: content !== undefined
+      },
+      isWatched ? undefined : { _tag: "NoSubscriber" }
+    )
+    // A subscription may have become active meanwhile, without a look at this row.
+    return isWatched || topic._tag === "Failure" ? reached : yield* findReached(topic.success)
   })
 })
 
-const unwatched = { found: Option.none<ResourceState>(), watched: Option.none<ResourceState>(), fragments: [] }
-
-/** The resource of a topic, as found and if watched, and the watched fragments of a page. */
-const makeFindWatched = Effect.map(
+const makeFindReached = Effect.map(
   ResourceStore,
-  (resources) =>
-    Effect.fnUntraced(function*({ canonical, host }: Topic.Topic) {
+  (store) =>
+    Effect.fnUntraced(function*({ canonical, host }: Topic.Topic): Effect.fn.Return<Reached, StoreError> {
       const partition = Topic.partitionOf(host)
-      const [found, fragments] = yield* Effect.all([
-        resources.find(canonical),
-        canonical.includes("#") ? Effect.succeed([]) : resources.findFragments(canonical, maxFragments)
-      ], { concurrency: 2 })
-      const watched = Option.filter(found, ({ subscribers }) => subscribers > 0)
-      return { found, watched, fragments: fragments.map((id) => ({ id, partition })) }
+      const { fragments, resource } = yield* store.findPinged(canonical, maxFragments)
+      const answering = resource?.isWatched === true ? resource.id : fragments[0] ?? resource?.id
+      return {
+        resources: resource?.isWatched === true ? [{ id: resource.id, partition }] : [],
+        fragments: fragments.map((id) => ({ id, partition })),
+        ...(answering !== undefined && { answering })
+      }
     })
 )
 
@@ -106,7 +112,7 @@ const makeFindWatched = Effect.map(
 const makeNotifyOwner = Effect.gen(function*() {
   const entries = yield* EntryStore
   const partitions = yield* Partitions
-  const push = Effect.fnUntraced(function*({ id, partition }: ResourceState, content: PushedDocument) {
+  const push = Effect.fnUntraced(function*({ id, partition }: Target, content: PushedDocument) {
     const fetched = yield* entries.document(id)
     const contentType = Option.match(fetched, {
       onNone: () => content.contentType,
@@ -114,7 +120,7 @@ const makeNotifyOwner = Effect.gen(function*() {
     })
     yield* partitions.push(partition, id, { contentType, body: content.body })
   })
-  return (resource: ResourceState, content: PushedDocument | undefined) =>
+  return (resource: Target, content: PushedDocument | undefined) =>
     content === undefined ? partitions.ping(resource.partition, resource.id) : Effect.catchTag(
       push(resource, content),
       "StoreError",

@@ -55,6 +55,14 @@ export interface SubscribedResource {
   readonly format?: Format
 }
 
+/** The resources that a ping of a topic reaches. */
+export interface PingedTopic {
+  /** The resource of the topic itself. */
+  readonly resource?: { readonly id: number; readonly isWatched: boolean }
+  /** Ids of the watched fragments of the topic, in ascending order. Empty for a topic that is a fragment. */
+  readonly fragments: ReadonlyArray<number>
+}
+
 /** The alarms of a partition as it starts. */
 export interface PartitionAlarms {
   /** Ids in ascending order. */
@@ -76,8 +84,8 @@ export class ResourceStore extends Context.Service<ResourceStore, {
     accountId: number,
     url: string
   ) => Effect.Effect<Option.Option<SubscribedResource>, StoreError>
-  /** Ids of the watched fragments of a page (a canonical topic without fragment), in ascending order, at most `limit`. */
-  readonly findFragments: (page: string, limit: number) => Effect.Effect<ReadonlyArray<number>, StoreError>
+  /** What a ping of a canonical topic reaches, with at most `maxFragments` fragments. Batched over callers, and cheaper than `find`. */
+  readonly findPinged: (topic: string, maxFragments: number) => Effect.Effect<PingedTopic, StoreError>
   /** By id; the loads of some milliseconds are one query. */
   readonly load: (id: number) => Effect.Effect<Option.Option<ResourceState>, StoreError>
   /** Alarms of a partition: the resources with an active subscription. */

@@ -6,6 +6,21 @@ export const isLive = (subscription: string): string =>
   `(${subscription}.state = 1 or ${subscription}.state = 2 and ${subscription}.channel = 0) and (${subscription}.lease_until is null or ${subscription}.lease_until > to_timestamp($1::float8 / 1000.0))`
 
 /**
+ * True when the tables have such a row, by a look-up for each outer row.
+ *
+ * PostgreSQL may answer `exists` by reading all rows of a table once, into a hash. A generic plan that was made while the table
+ * was small would then read the grown table for each outer row.
+ */
+export const hasRow = (tables: string): string => `(select true from ${tables} limit 1) is not null`
+
+/**
+ * The condition of a join with the rows of a parameter again, by the parameter itself.
+ *
+ * A plan that was made while the table was small then reads no more rows of the grown table than these.
+ */
+export const isOneOf = (id: string, parameter: string): string => `${id} = any(${parameter}::int8[])`
+
+/**
  * Condition that is true: the commit of this statement does not wait for the disk. The next commit that waits writes it, too.
  *
  * After a crash, the writes of the last second may be missing. They may repeat work, never lose work.

@@ -12,6 +12,7 @@ import {
 } from "#domain/delivery/DeliveryLogEntry.ts"
 import { type FailureReason, reasonOfStatus, type SilentReason } from "#domain/delivery/FailureReason.ts"
 import { acceptedSentence, type AttemptResult, statusSentence } from "#domain/delivery/Notification.ts"
+import { isOneOf } from "./Conditions.ts"
 import { millis } from "./Values.ts"
 
 /**
@@ -145,8 +146,12 @@ export const insertFailures = (now: string): string => `
   ) p order by subscription_id, slot, sequence desc
   ${replaceSlot}`
 
-/** Inserts successes from the relation `succeeded`: id (of the subscription), sequence, attempt, tried (epoch ms), and the result. */
-export const insertSuccesses = (now: string): string => `
+/**
+ * Inserts successes from the relation `succeeded`: id (of the subscription), sequence, attempt, tried (epoch ms), and the result.
+ *
+ * `ids` is the parameter with these ids.
+ */
+export const insertSuccesses = (ids: string, now: string): string => `
   insert into delivery_log (${insertedColumns})
   select distinct on (subscription_id, slot) ${insertedColumns} from (
     select ${
@@ -154,7 +159,7 @@ export const insertSuccesses = (now: string): string => `
 } as id, p.id as subscription_id, p.sequence, p.attempt, p.result, p.notification as notification_id,
       p.part as is_part, p.credits, null as message, null as answer, p.latency, p.bytes, null::timestamptz as next_try,
       u.account_id, u.resource_id, hashtext(u.host) as host_key, ${firstSuccessSlot} + p.sequence % r.slots as slot
-    from succeeded p join subscriptions u on u.id = p.id
+    from succeeded p join subscriptions u on u.id = p.id and ${isOneOf("u.id", ids)}
     cross join lateral (select case when exists (${
   isRecorded("p.id", now)
 }) then ${maxRecorded} else p.ring end as slots) r

@@ -107,7 +107,7 @@ const writeSuccesses = Effect.fnUntraced(
         select p.*, ${maxSuccesses} as ring
         from unnest($1::int8[], $2::int8[], $3::int4[], $4::int8[], $5::int4[], $6::int8[], $7::bool[], $8::int8[], $9::int4[], $10::int4[])
           p(id, sequence, attempt, tried, result, notification, part, credits, latency, bytes)
-      ), written as (${insertSuccesses("$11::float8")})
+      ), written as (${insertSuccesses("$1", "$11::float8")})
       select subscription_id::float8 as id from delivery_recordings where until > ${instant("$11::float8")}`,
       [
         column.ids(successes.map(({ subscriptionId }) => subscriptionId)),

@@ -5,7 +5,7 @@ import { maxMeasured, Outbox } from "#domain/ports/Outbox.ts"
 import { repeatInBackground } from "./Background.ts"
 import { batched } from "./Batched.ts"
 import { insertFailures, resultOfFailure, storedMessage } from "./DeliveryLogRows.ts"
-import { commitsLater } from "./Conditions.ts"
+import { commitsLater, isOneOf } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { makeReadBacklog } from "./OutboxBacklog.ts"
 import { splitDelivery } from "./OutboxSplit.ts"
@@ -114,6 +114,7 @@ const makeWriteFailure = (sql: SqlClient.SqlClient) =>
     })
   })
 
+/** The sum keeps PostgreSQL from the index of waiting deliveries, which a plan over few of these would read as a whole. */
 const writeFailuresSql = `
   with failed as (
     update deliveries d set attempt = p.attempt, state = p.state, due_at = coalesce(${instant("p.due")}, d.due_at),
@@ -121,7 +122,7 @@ const writeFailuresSql = `
     from unnest($1::int8[], $2::int4[], $3::int4[], $4::float8[], $5::int4[], $6::text[], $8::float8[], $9::int4[], $10::text[],
         $11::text[], $12::int4[], $13::int4[])
       p(id, attempt, state, due, code, error, wait, result, message, answer, latency, bytes)
-    where d.id = p.id and d.state = 0
+    where d.id = p.id and ${isOneOf("d.id", "$1")} and d.state + 0 = 0
     returning d.subscription_id, d.sequence, d.notification_id, d.entry_seqs is not null as is_part, d.credits, p.attempt, p.result,
       p.message, p.answer, p.latency, p.bytes, ${instant("p.due")} as next_try
   )

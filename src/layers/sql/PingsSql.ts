@@ -89,7 +89,11 @@ const makeResolve = (sql: SqlClient.SqlClient) =>
           answered_at = ${instant("$7::float8")}
         from unnest($1::int8[], $2::float8[], $3::int4[], $4::int4[], $5::int4[], $6::text[])
           r(resource_id, until, outcome, code, entries, message)
-        where p.resource_id = r.resource_id and p.outcome is null and p.received_at <= ${instant("r.until")}
+        where p.resource_id = r.resource_id and p.received_at <= ${instant("r.until")} and p.id = any(array(
+            select waiting.id from unnest($1::int8[]) resolved(id) cross join lateral (
+              select id from pings where resource_id = resolved.id and outcome is null offset 0
+            ) waiting
+          ))
           and ${commitsLater}`,
         [
           column.ids(rows.map(({ resourceId }) => resourceId)),

@@ -1,6 +1,6 @@
 import { maxVersions } from "#domain/poll/DocumentVersion.ts"
 import { fetchRecordBytes, maxFetchRecords } from "#domain/poll/FetchRecord.ts"
-import { isLive, stateColumns, stateValues } from "./Conditions.ts"
+import { isLive, isOneOf, stateColumns, stateValues } from "./Conditions.ts"
 import { namesOf, subscriptsOf, unnestOf } from "./ParameterRows.ts"
 import { announcedColumns, entryColumns, pieceColumns, type RecordShape, writeColumns } from "./RecordParameters.ts"
 import { assignmentsOf, columnsOf, valuesOf } from "./ResourceColumns.ts"
@@ -32,8 +32,7 @@ export const pieceSql = {
   updated: `with written as (select ${now}) ${updateEntries(2)} returning o.seq, o.hash`
 }
 
-/** The condition of a join again, with the parameter itself: a plan that was made for few resources then reads no more than these, too. */
-const isWritten = (id: string): string => `${id} = any($2::int8[])`
+const isWritten = (id: string): string => isOneOf(id, "$2")
 
 /** The packed fetches of a resource with the one of this write in front. A repeated write adds none. */
 const addFetch = `case when q.fetch_record is null or substring(t.fetches for ${fetchRecordBytes}) = q.fetch_record

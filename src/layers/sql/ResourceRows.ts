@@ -1,5 +1,5 @@
 import { maxCountedSubscribers, type ResourceProfile, type ResourceState } from "#domain/poll/Resource.ts"
-import { isLive } from "./Conditions.ts"
+import { hasRow, isLive } from "./Conditions.ts"
 import {
   innerColumns,
   type InnerField,
@@ -38,8 +38,8 @@ export const selectResources = `
 select r.id::float8 as id, r.url, r.host, r.partition, ${profileSelect}, ${selectList(innerColumns)},
   (select count(*) from (select from subscriptions u where u.resource_id = r.id
   and ${isLive("u")} limit ${maxCountedSubscribers}) counted)::int4 as subscribers,
-  exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${isLive("u")}) as on_hub,
-  exists (select from subscriptions u where u.resource_id = r.id and u.face = 0) as of_accounts
+  ${hasRow(`subscriptions u where u.resource_id = r.id and u.face = 1 and ${isLive("u")}`)} as on_hub,
+  ${hasRow("subscriptions u where u.resource_id = r.id and u.face = 0")} as of_accounts
 from ${resourceTables}`
 
 /** Assigns field by field, because a list makes hundreds of profiles. */

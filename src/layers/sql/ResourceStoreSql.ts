@@ -3,9 +3,10 @@ import { SqlClient } from "effect/sql"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import { batched } from "./Batched.ts"
-import { isLive } from "./Conditions.ts"
+import { isOneOf } from "./Conditions.ts"
 import { announceFirst } from "./FirstAnnouncement.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
+import { makeFindPinged } from "./PingedTopics.ts"
 import { run } from "./Query.ts"
 import { makeReadAlarms } from "./ResourceAlarms.ts"
 import { makeRecord } from "./ResourceRecords.ts"
@@ -31,7 +32,7 @@ export const layer = Layer.effect(
     return ResourceStore.of({
       find: find(genericSql, withTouch),
       findSubscribed: findSubscribed(genericSql, withTouch),
-      findFragments: findFragments(genericSql),
+      findPinged: makeFindPinged(genericSql),
       load: makeLoad(genericSql, withTouch),
       alarms: makeReadAlarms(sql, touchOf),
       touch,
@@ -58,10 +59,19 @@ const makeLoad = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState)
     maxInputs: 1_000,
     run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
       const now = yield* Clock.currentTimeMillis
-      const rows = yield* run(sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
-        now,
-        column.ids(ids)
-      ]))
+      const rows = yield* run(sql.unsafe<ResourceRow>(
+        `${selectResources} where ${
+          [
+            "r.id",
+            "s.resource_id",
+            "t.resource_id"
+          ].map((id) => isOneOf(id, "$2")).join(" and ")
+        }`,
+        [
+          now,
+          column.ids(ids)
+        ]
+      ))
       const byId = new Map(rows.map((row) => [row.id, withTouch(resourceOf(row))]))
       return ids.map((id) => Option.fromNullishOr(byId.get(id)))
     })
@@ -95,17 +105,3 @@ export const seenSql = `
     ) mine order by id limit 1
   ) u on true
   where r.key = ${urlKey("$1")} and r.url = $1`
-
-const findFragments = (sql: SqlClient.SqlClient) =>
-  Effect.fn("ResourceStore.findFragments")(function*(page: string, limit: number) {
-    if (page.includes("\u0000")) return []
-    const now = yield* Clock.currentTimeMillis
-    const rows = yield* run(sql.unsafe<{ id: number }>(
-      `select r.id::float8 as id from resources r
-      where md5(split_part(r.url, '#', 1)) = md5($2) and r.url like '%#%' and split_part(r.url, '#', 1) = $2
-        and exists (select from subscriptions u where u.resource_id = r.id and ${isLive("u")})
-      order by r.id limit $3`,
-      [now, page, limit]
-    ))
-    return rows.map(({ id }) => id)
-  })

@@ -3,6 +3,7 @@ import { SqlClient } from "effect/sql"
 import type { Failing } from "#domain/delivery/Retry.ts"
 import type { ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
+import { isOneOf } from "./Conditions.ts"
 import { batched } from "./Batched.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { retryConflicts, run } from "./Query.ts"
@@ -27,7 +28,8 @@ const makeSaveFailing = (sql: SqlClient.SqlClient) =>
     run: Effect.fnUntraced(function*(changes) {
       yield* run(retryConflicts(sql.unsafe(
         `update subscriptions u set failing_since = ${instant("p.since")}, failing_announced = p.announced
-        from unnest($1::int8[], $2::float8[], $3::int4[]) p(id, since, announced) where u.id = p.id`,
+        from unnest($1::int8[], $2::float8[], $3::int4[]) p(id, since, announced)
+        where u.id = p.id and ${isOneOf("u.id", "$1")}`,
         [
           column.ids(changes.map(({ id }) => id)),
           column.numbers(changes.map(({ failing }) => failing?.since)),
