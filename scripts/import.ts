@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { runTrial } from "./import/Trial.ts"
-import { openWorld } from "./import/World.ts"
+import { openWorld, refusedTopics } from "./import/World.ts"
 import { parseOptions } from "./Options.ts"
 
 const options = parseOptions("usage: npm run import-trial -- [--feeds 5000]", {
@@ -25,7 +25,7 @@ for (const { kills, source } of trials) {
   const directory = mkdtempSync(join(tmpdir(), "windhover-import-"))
   const world = await openWorld(feeds)
   try {
-    const { rightFeeds, seconds, serviceCpuSeconds, subscriptions, wrongTopics } = await runTrial({
+    const { refusals, rightFeeds, seconds, serviceCpuSeconds, subscriptions, wrongTopics } = await runTrial({
       directory,
       kills,
       source,
@@ -33,11 +33,12 @@ for (const { kills, source } of trials) {
     })
     process.stdout.write(
       `${source}, killed ${kills.length} times: ${subscriptions} subscriptions of ${feeds}, ${rightFeeds} feeds right, ` +
-        `${wrongTopics.length} wrong; last run ${seconds.toFixed(1)} s, ${
+        `${wrongTopics.length} wrong, ${refusals} of ${refusedTopics.length} wrong lines refused with a reason; last run ${seconds.toFixed(1)} s, ${
           serviceCpuSeconds.toFixed(1)
         } s of CPU of the service\n`
     )
-    if (subscriptions !== feeds || rightFeeds !== feeds || wrongTopics.length > 0) process.exitCode = 1
+    const isComplete = subscriptions === feeds && rightFeeds === feeds && refusals === refusedTopics.length
+    if (!isComplete || wrongTopics.length > 0) process.exitCode = 1
   } finally {
     await world.close()
     rmSync(directory, { recursive: true, force: true })

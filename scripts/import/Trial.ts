@@ -25,6 +25,8 @@ export interface Figures {
   /** Output of all runs, without the kills' own error lines. */
   readonly output: string
   readonly subscriptions: number
+  /** Lines that the last run refuses with a reason. */
+  readonly refusals: number
   /** Feeds whose new entry arrived, and nothing else. */
   readonly rightFeeds: number
   /** Topics that got an entry from before the import, or the new one more than once. */
@@ -162,7 +164,9 @@ export const runTrial = async (
     const startedAt = performance.now()
     const run = startImport(service, world, source)
     if (source === "opml") await write(run, renderOpml(world.listed), true)
-    output += await run.ended
+    const last = await run.ended
+    output += last
+    const refusals = last.match(/^line \d+: refused .+: .+$/gm)?.length ?? 0
     const seconds = (performance.now() - startedAt) / 1000
     const serviceCpuSeconds = service.cpuSeconds - cpuBefore
     const subscriptions = await service.count()
@@ -175,7 +179,7 @@ export const runTrial = async (
     }
     await until(() => world.received.size === world.listed.length, "not every new entry is delivered")
     await sleep(1_000) // whatever comes too much
-    return { seconds, serviceCpuSeconds, output, subscriptions, ...judge(world) }
+    return { seconds, serviceCpuSeconds, output, subscriptions, refusals, ...judge(world) }
   } finally {
     await service.kill()
   }

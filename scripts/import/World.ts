@@ -93,15 +93,16 @@ const receive = async (
 const sendPage = async (world: World, page: number, byPage: number, response: ServerResponse): Promise<void> => {
   await world.onPage(page)
   const size = Math.min(byPage, Math.ceil(world.listed.length / minPages))
-  const items = world.listed.slice((page - 1) * size, page * size).map(({ topic }) => ({
-    subscription: { format: "atom", endpoint: world.callback, secret: null, feed: { title: "A feed", url: topic } }
+  const topics = [...world.listed.map(({ topic }) => topic), ...refusedTopics]
+  const items = topics.slice((page - 1) * size, page * size).map((url) => ({
+    subscription: { format: "atom", endpoint: world.callback, secret: null, feed: { title: "A feed", url } }
   }))
   response.setHeader("content-type", "application/json")
-  response.end(JSON.stringify({ subscriptions: items, meta: { total: world.listed.length, page, by_page: byPage } }))
+  response.end(JSON.stringify({ subscriptions: items, meta: { total: topics.length, page, by_page: byPage } }))
 }
 
-/** Lines that an import refuses. */
-export const wrongOutlines = [
+/** Topics that an import refuses. */
+export const refusedTopics = [
   "ftp://files.example/feed",
   "http://ann:secret%2Dpassword@127.0.0.1/feed",
   "no URL",
@@ -114,6 +115,6 @@ export const renderOpml = (listed: ReadonlyArray<ListedSubscription>): ReadonlyA
   ...listed.map(({ folder, topic }) =>
     `<outline text="${folder}"><outline type="rss" text="A feed" xmlUrl="${topic}"/></outline>\n`
   ),
-  ...wrongOutlines.map((topic) => `<outline text="wrong" xmlUrl="${topic}"/>\n`),
+  ...refusedTopics.map((topic) => `<outline text="wrong" xmlUrl="${topic}"/>\n`),
   "</body></opml>\n"
 ]

@@ -97,9 +97,11 @@ export const layerServer = (dataDir: string) =>
   Layer.unwrap(Effect.gen(function*() {
     const files = yield* FileSystem.FileSystem
     const socket = (yield* Path.Path).join(dataDir, socketName)
-    const warn = (problem: string) =>
+    const warn = (reason: string) =>
       Layer.effectDiscard(
-        Effect.logWarning(`${problem}: account and token commands work only while the service is stopped.`)
+        Effect.logWarning("Account and token commands work only while the service is stopped: it has no socket.").pipe(
+          Effect.annotateLogs({ reason })
+        )
       )
     if (socket.length > maxSocketPath) return warn(`The path of ${socket} is too long for a socket`)
     yield* files.remove(socket, { force: true })

@@ -1,6 +1,6 @@
 import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { fstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { isIPv6 } from "node:net"
 import { dirname, join, resolve } from "node:path"
 import { tokenRights } from "#domain/Account.ts"
@@ -72,13 +72,15 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
 }))
 
 /**
- * Prints the secrets, or writes them to a file: the one of the settings, or one of the data directory when the journal of systemd reads the
- * output. Many may read a journal, for long.
+ * Prints the secrets on a terminal, or writes them to a file: the one of the settings, or one of the data directory.
+ *
+ * Output without a terminal ends up in a journal or a file, which many may read for long.
  */
 const tell = Effect.fnUntraced(function*(account: FirstAccount, url: string) {
   const text = renderWelcome(account, url)
   const { dataDir, firstAccountFile } = yield* Settings
-  if (firstAccountFile === undefined && !writesToJournal()) return yield* Console.log(text)
+  const isShown = process.stdout.isTTY || !hasSecrets(account)
+  if (firstAccountFile === undefined && isShown) return yield* Console.log(text)
   const file = resolve(firstAccountFile ?? join(dataDir, "first-account.txt"))
   yield* Effect.sync(() => {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -90,13 +92,7 @@ const tell = Effect.fnUntraced(function*(account: FirstAccount, url: string) {
   )
 })
 
-/** Whether standard output is the stream of the journal, which systemd names as `DEVICE:INODE`. */
-const writesToJournal = (): boolean => {
-  const stream = process.env["JOURNAL_STREAM"]
-  if (stream === undefined) return false
-  const { dev, ino } = fstatSync(1)
-  return stream === `${dev}:${ino}`
-}
+const hasSecrets = ({ password, token }: FirstAccount): boolean => password !== undefined || token !== undefined
 
 /** Creates the first account before the first start of the service, and prints its secrets. Returns false when an account exists. */
 export const create = Effect.gen(function*() {

@@ -1,7 +1,8 @@
-import { Context, Duration, Effect, Fiber, Layer, Logger, References } from "effect"
+import { Context, Effect, Fiber, Layer, Logger, References } from "effect"
 import { Command } from "effect/cli"
 import { Settings } from "#domain/ports/Settings.ts"
 import { collectAfterStart } from "#layers/GarbageCollection.ts"
+import * as ServerSockets from "#layers/postgres/ServerSockets.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
@@ -30,15 +31,11 @@ const telemetry = Layer.unwrap(Effect.suspend(() =>
     : Effect.succeed(Layer.empty)
 ))
 
-/** Time after which a check of the database ends without an answer, in ms; `DatabaseHeartbeat` waits 5 s. */
-const silenceMs = 4_000
+/** Before a server is open, a stop waits for a connection or a migration. */
+const isUnopened = Effect.as(Effect.sleep("2 seconds"), true)
 
-/** Before the database is open, a stop waits for the connection and has nothing to write. */
-const neverAlive = Effect.as(Effect.sleep("5 seconds"), false)
-
-/** True when a check had no answer in time. A check that fails at once is one of a closed pool, near the end of a stop. */
-const isSilent = (isAlive: Effect.Effect<boolean>): Effect.Effect<boolean> =>
-  Effect.map(Effect.timed(isAlive), ([duration, alive]) => !alive && Duration.toMillis(duration) >= silenceMs)
+/** At the end of a stop the connections close, and interrupt a check. Statements that take longer than this have no answer either. */
+const isUnclosed = Effect.as(Effect.sleep("1 second"), true)
 
 /**
  * `windhover serve`: runs the service until a signal stops the process.
@@ -50,16 +47,22 @@ export const serve = Command.make(
   "serve",
   {},
   Effect.fnUntraced(function*() {
-    let isDatabaseAlive = neverAlive
-    yield* Signals.watch(Signals.thisProcess, isSilent(Effect.suspend(() => isDatabaseAlive)))
+    const { databaseUrl } = yield* Settings
+    const sockets = ServerSockets.make()
+    let isSilent = databaseUrl === undefined ? Effect.succeed(false) : isUnopened
+    yield* Signals.watch(Signals.thisProcess, {
+      isSilent: Effect.catchCause(Effect.suspend(() => isSilent), () => isUnclosed),
+      abandon: sockets.abandon
+    })
     for (const variable of SettingsLayer.findUnknown(Object.keys(process.env))) {
       yield* Effect.logWarning(describeUnknown(variable))
     }
     const Database = yield* Effect.promise(() => import("#layers/postgres/Database.ts"))
-    const starting = yield* Effect.forkChild(Layer.build(Database.layer), { startImmediately: true })
+    const opened = Layer.provide(Database.layer, Layer.succeed(ServerSockets.ServerSockets, sockets))
+    const starting = yield* Effect.forkChild(Layer.build(opened), { startImmediately: true })
     const { layer } = yield* Effect.promise(() => import("#main/main.ts"))
     const database = yield* Fiber.join(starting)
-    isDatabaseAlive = Context.get(database, DatabaseLiveness).check
+    isSilent = Context.get(database, DatabaseLiveness).isUnresponsive
     return yield* Effect.provideContext(Layer.launch(Layer.merge(layer, collectAfterStart)), database)
   }, Effect.scoped)
 ).pipe(

@@ -18,27 +18,34 @@ export interface Host {
 /** Time in which a second signal is an echo of the first one. Terminals and systemd signal the whole process group, and npm forwards its signals. */
 const echoTime = "2 seconds"
 
-/** Time of an ordinary stop before the first check of the database. */
-const ordinaryStopTime = "4 seconds"
-
 /** Interval between two checks of the database during a stop. */
-const checkInterval = "2 seconds"
+const checkInterval = "1 second"
 
-/** Maximum duration of a stop. Each step has a limit of its own, but a silent database delays several steps. */
+/** Maximum duration of a stop. Each step has a limit of its own. */
 const maxStopTime = "60 seconds"
 
 const signalNumbers: { readonly [signal in StopSignal]: number } = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }
 
 const recovery = "The next start repeats unrecorded work; acknowledged notifications are not lost."
 
+/** The database of the service. */
+export interface Database {
+  /** True when a check had no answer in time. */
+  readonly isSilent: Effect.Effect<boolean>
+  /** Ends all waiting for answers of the database. */
+  readonly abandon: () => void
+}
+
+const answeringDatabase: Database = { isSilent: Effect.succeed(false), abandon: () => {} }
+
 /**
  * Supervises the stop of a service until the scope closes.
  *
  * `NodeRuntime.runMain` starts the stop at SIGTERM and SIGINT; this effect starts the stop at SIGHUP. A second signal ends the process at
- * once, unless the signal is an echo of the first one. After 60 s the process ends, too, and earlier when the database is silent: the stop
- * could write nothing. `isSilent` checks the database.
+ * once, unless the signal is an echo of the first one. After 60 s the process ends, too. A stop abandons a silent database, because it could
+ * write nothing.
  */
-export const watch = Effect.fnUntraced(function*(host: Host, isSilent: Effect.Effect<boolean> = Effect.succeed(false)) {
+export const watch = Effect.fnUntraced(function*(host: Host, database: Database = answeringDatabase) {
   const signals = yield* Queue.unbounded<StopSignal>()
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     const listener = () => {
@@ -53,25 +60,25 @@ export const watch = Effect.fnUntraced(function*(host: Host, isSilent: Effect.Ef
     yield* Effect.sleep(echoTime)
     yield* Queue.clear(signals)
     const signal = yield* Queue.take(signals)
-    yield* Effect.logWarning(`${signal} a second time: exiting at once. ${recovery}`)
+    yield* Effect.logWarning("A second signal: exiting at once. " + recovery).pipe(Effect.annotateLogs({ signal }))
     host.exit(128 + signalNumbers[signal])
   })
   const exitWhenLate = Effect.gen(function*() {
     yield* Effect.sleep(maxStopTime)
-    yield* Effect.logError(`The service has not stopped within ${maxStopTime}: exiting. ${recovery}`)
+    yield* Effect.logError("The service has not stopped within a minute: exiting. " + recovery)
     host.exit(1)
   })
-  const exitWhenSilent = Effect.gen(function*() {
-    yield* Effect.sleep(ordinaryStopTime)
-    yield* Effect.repeat(isSilent, { until: (silent) => silent, schedule: Schedule.spaced(checkInterval) })
-    yield* Effect.logError(`The database does not answer: exiting without it. ${recovery}`)
-    host.exit(1)
+  const abandonWhenSilent = Effect.gen(function*() {
+    yield* Effect.repeat(database.isSilent, { until: (silent) => silent, schedule: Schedule.spaced(checkInterval) })
+    yield* Effect.logWarning("The database does not answer: stopping without it. " + recovery)
+    database.abandon()
+    return yield* Effect.never
   })
   yield* Effect.gen(function*() {
     const signal = yield* Queue.take(signals)
-    yield* Effect.logInfo(`${signal}: stopping`)
+    yield* Effect.logInfo("A signal stops the service.").pipe(Effect.annotateLogs({ signal }))
     if (signal === "SIGHUP") host.terminate()
-    yield* Effect.raceAllFirst([exitOnSecond, exitWhenLate, exitWhenSilent])
+    yield* Effect.raceAllFirst([exitOnSecond, exitWhenLate, abandonWhenSilent])
   }).pipe(Effect.forkScoped)
 })
 

@@ -55,10 +55,10 @@ export const settingsTable = {
     defaultText: "a random one, printed once",
     isSecret: true
   }),
-  /** Undefined: standard output, or a file of the data directory when a journal reads the output. */
+  /** Undefined: standard output if it is a terminal, else a file of the data directory. */
   firstAccountFile: Setting.makeOptional("WINDHOVER_FIRST_ACCOUNT_FILE", Setting.parseText, {
     meaning: "File that gets the secrets of the first account, readable for its owner alone, in place of the output.",
-    defaultText: "the output, or first-account.txt in the data directory when systemd's journal reads the output"
+    defaultText: "the terminal; without one, first-account.txt in the data directory"
   }),
   allowPrivate: Setting.make("WINDHOVER_ALLOW_PRIVATE", Setting.parseFlag, {
     meaning: "Also fetch from and deliver to private and loopback addresses. For trusted networks only.",

@@ -61,8 +61,7 @@ const warnWhenAhead = (ahead: () => number) => {
     if (isLogged || aheadMs < minLoggedMs) return Effect.void
     isLogged = true
     return Effect.logWarning(
-      `The system's clock was set back by ${Math.round(aheadMs / 1000)} s. `
-        + "Windhover keeps its own time and runs 1 % slower until both agree."
-    )
+      "The system's clock was set back. Windhover keeps its own time and runs 1 % slower until both agree."
+    ).pipe(Effect.annotateLogs({ secondsAhead: Math.round(aheadMs / 1000) }))
   }).pipe(Effect.repeat(Schedule.spaced("10 seconds")))
 }

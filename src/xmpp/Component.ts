@@ -118,7 +118,9 @@ const deliver = Effect.fnUntraced(
   function*(machine: Machine, id: string, messages: ReadonlyArray<string>, isHeld?: () => boolean) {
     const problem = messages.map(findProblem).find((one) => one !== undefined)
     if (problem !== undefined) {
-      yield* Effect.logError(`XMPP: the notification ${id} is not sent: ${problem}`)
+      yield* Effect.logError("XMPP: a notification cannot be sent.").pipe(
+        Effect.annotateLogs({ notification: id, reason: problem })
+      )
       return "poison" as const
     }
     const now = yield* Clock.currentTimeMillis
@@ -156,7 +158,8 @@ const runConnection = (machine: Machine): Effect.Effect<never, ComponentStream.S
     machine.disconnectedAt = undefined
     machine.silentSince = undefined
     yield* Metric.update(xmppConnected, 1)
-    yield* Effect.logInfo(`XMPP: ${options.component} is connected to ${options.host}:${options.port}`)
+    const { component, host, port } = options
+    yield* Effect.annotateLogs(Effect.logInfo("XMPP: the component is connected."), { component, host, port })
     return yield* Effect.raceFirst(sendBatches(machine, stream), stream.ended)
   }).pipe(
     Effect.scoped,
@@ -242,7 +245,9 @@ const disconnect = Effect.fnUntraced(function*(machine: Machine, error: Componen
   yield* Metric.update(xmppConnected, 0)
   const end = machine.replies > machine.confirmedReplies ? "lost" : getStreamEnd(error) // an error may be about a reply
   for (const id of outgoing.requeue(end, now)) {
-    yield* Effect.logError(`XMPP: the server closed the stream again for the notification ${id}, which is dropped`)
+    yield* Effect.logError("XMPP: the server closed the stream again for a notification, which is dropped.").pipe(
+      Effect.annotateLogs({ notification: id })
+    )
   }
   if (now - machine.disconnectedAt >= maxOfflineMs) outgoing.failWaiting()
   return wasStable

@@ -52,25 +52,24 @@ export const getReconnectWaitMs = ({ reason: { _tag } }: StreamError, { failures
 const conflictsPerLine = 6
 
 /** Logs a failed connection. Repetitions have the level debug, so that an outage does not fill the log. */
-export const logFailure = (error: StreamError, { component, host, port }: ComponentConfig, outage: Outage) => {
-  const address = `${component} at ${host}:${port}`
-  const { failures, sameTag } = outage
-  switch (error.reason._tag) {
+export const logFailure = (error: StreamError, { component, host, port }: ComponentConfig, outage: Outage) =>
+  Effect.annotateLogs(lineOf(error, outage), { component, host, port, reason: error.message })
+
+const lineOf = ({ reason: { _tag } }: StreamError, { failures, sameTag }: Outage): Effect.Effect<void> => {
+  switch (_tag) {
     case "Unauthorized":
       if (sameTag === 1 || sameTag > maxQuickRejections) {
         return Effect.logError(
-          `XMPP: the server rejects ${address}: WINDHOVER_XMPP_SECRET is not the secret that the server has for it (${error.message})`
+          "XMPP: the server rejects the component: WINDHOVER_XMPP_SECRET is not the secret that the server has for it."
         )
       }
       break
     case "Replaced":
       if (sameTag > maxPassingConflicts && (sameTag - maxPassingConflicts) % conflictsPerLine === 1) {
-        return Effect.logError(
-          `XMPP: another component uses the name of ${address}; is a second Windhover running? (${error.message})`
-        )
+        return Effect.logError("XMPP: another component uses the name of this one; is a second Windhover running?")
       }
   }
   return failures > 3 || sameTag > 3
-    ? Effect.logDebug(`XMPP: no connection for ${address} (${error.message})`)
-    : Effect.logWarning(`XMPP: no connection for ${address} (${error.message}); deliveries wait`)
+    ? Effect.logDebug("XMPP: no connection.")
+    : Effect.logWarning("XMPP: no connection; deliveries wait.")
 }

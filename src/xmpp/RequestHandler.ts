@@ -2,7 +2,6 @@ import type { Element } from "@xmpp/xml"
 import { Effect, FiberSet } from "effect"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import * as Jid from "#domain/Jid.ts"
-import { quote } from "#domain/Topic.ts"
 import type { Component } from "./Component.ts"
 import * as Conditions from "./Conditions.ts"
 import * as Operations from "./Operations.ts"
@@ -62,5 +61,7 @@ const sendReply = (component: Component, stanza: Element, reply: string) => {
     : component.reply(Replies.renderError(stanza, Conditions.unsendable(problem)))
   return errorProblem === undefined
     ? Effect.void
-    : Effect.logWarning(`XMPP: a request of ${quote(stanza.attrs["from"] ?? "")} is not answered: ${errorProblem}`)
+    : Effect.logWarning("XMPP: a request is not answered.").pipe(
+      Effect.annotateLogs({ from: stanza.attrs["from"] ?? "", reason: errorProblem })
+    )
 }

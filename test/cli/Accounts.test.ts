@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer, Logger } from "effect"
+import { ConfigProvider, Effect, Layer, Logger, References } from "effect"
 import { Command } from "effect/cli"
 import { TestConsole } from "effect/testing"
 import * as SettingsLayer from "#layers/Settings.ts"
@@ -65,10 +65,16 @@ it.effect("warns when the data directory cannot hold a socket", () =>
         Layer.provide(MemoryStores.layer),
         Layer.provide(SettingsLayer.layerValues({}))
       )
-    ).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void said.push(message))])))
+    ).pipe(
+      Effect.provide(Logger.layer([
+        Logger.make(({ fiber, message }) =>
+          void said.push(message, fiber.getRef(References.CurrentLogAnnotations)["reason"])
+        )
+      ]))
+    )
     assert.match(
       String(said),
-      /windhover\.sock cannot be opened \(.*listen E[A-Z]+.*\): account and token commands work only while the service is stopped\.$/
+      /^Account and token commands work only while the service is stopped: .*windhover\.sock cannot be opened \(.*listen E[A-Z]+.*\)$/
     )
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
 import { spawnSync } from "node:child_process"
-import { existsSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseEnv } from "node:util"
@@ -88,15 +88,14 @@ describe("a command without a database", () => {
     }), 120_000)
 
   it.effect(
-    "writes the secrets of the first account to a file when the journal reads the output",
+    "writes the secrets of the first account to a file of mode 600 when no terminal shows the output",
     () =>
       Effect.gen(function*() {
         const directory = yield* temporary
         const output = openSync(join(directory, "journal"), "w+")
-        const { dev, ino } = fstatSync(output)
         const dataDir = join(directory, "data")
         const { status } = spawnSync(bin, ["init"], {
-          env: { ...withSettings({ WINDHOVER_DATA_DIR: dataDir }), JOURNAL_STREAM: `${dev}:${ino}` },
+          env: withSettings({ WINDHOVER_DATA_DIR: dataDir }),
           stdio: ["ignore", output, "ignore"],
           timeout: 60_000
         })
@@ -109,4 +108,17 @@ describe("a command without a database", () => {
       }),
     120_000
   )
+
+  it.effect("prints the secrets of the first account on a terminal, and leaves no file", () =>
+    Effect.gen(function*() {
+      const dataDir = join(yield* temporary, "data")
+      const { status, stdout } = spawnSync("script", ["-qec", `${bin} init`, "/dev/null"], {
+        env: withSettings({ WINDHOVER_DATA_DIR: dataDir }),
+        encoding: "utf8",
+        timeout: 60_000
+      })
+      assert.strictEqual(status, 0, stdout)
+      assert.match(stdout, /^ {2}password {2}\S{16,}\s+token {5}\S{16,}/m)
+      assert.isFalse(existsSync(join(dataDir, "first-account.txt")))
+    }), 120_000)
 })

@@ -54,16 +54,24 @@ describe("Signals", () => {
       assert.deepStrictEqual(process.ended, ["with 1"])
     }))
 
-  it.effect("ends when the database is silent", () =>
+  it.effect("abandons a silent database once, and leaves the end to the stop", () =>
     Effect.gen(function*() {
       const process = host()
       const answers = [false, true]
-      const check = Effect.delay(Effect.sync(() => answers.shift() ?? false), "1 second")
-      yield* Signals.watch(process, check)
+      let abandonments = 0
+      yield* Signals.watch(process, {
+        isSilent: Effect.delay(Effect.sync(() => answers.shift() ?? false), "2 seconds"),
+        abandon: () => void abandonments++
+      })
+      yield* TestClock.adjust("1 hour")
       process.signals.emit("SIGTERM")
-      yield* TestClock.adjust("7999 millis") // 4 s, a check, 2 s, and a check
-      assert.deepStrictEqual(process.ended, [])
+      yield* TestClock.adjust("4999 millis") // a check, 1 s, and a check
+      assert.strictEqual(abandonments, 0)
       yield* TestClock.adjust("1 millis")
+      assert.strictEqual(abandonments, 1)
+      yield* TestClock.adjust("54 seconds")
+      assert.deepStrictEqual([abandonments, process.ended], [1, []])
+      yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(process.ended, ["with 1"])
     }))
 

@@ -1,23 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { execFileSync, spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 import { outside, start } from "#test/support/Service.ts"
+import { hasPromtool, promtool } from "./Promtool.ts"
 
 const deploy = `${import.meta.dirname}/../../deploy`
-
-/** True on a machine with Debian's `prometheus`. In CI its absence fails the tests. */
-const hasPromtool = process.env["CI"] === "true" || spawnSync("promtool", ["--version"]).status === 0
-if (!hasPromtool) console.warn("promtool is missing (Debian's package prometheus): the alert rules are not tested.")
 
 const metricNames = (text: string): ReadonlyArray<string> =>
   [...new Set(text.match(/\b(?:windhover|process|nodejs)_[a-z0-9_]+/g) ?? [])].map((name) =>
     name.replace(/_(bucket|count|sum)$/, "")
   )
-
-const promtool = (args: ReadonlyArray<string>, input = "") =>
-  execFileSync("promtool", args, { input, encoding: "utf8" })
 
 describe("the files for Prometheus and Grafana", () => {
   it.live("name metrics that a running service exports, in a form that promtool accepts", () =>

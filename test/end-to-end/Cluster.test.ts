@@ -72,7 +72,7 @@ describe.skipIf(!available)("runners that start together", () => {
           said.filter((line) => line.includes(text))
         ).length
       assert.strictEqual(countLines("The first account was created."), 1)
-      assert.strictEqual(countLines("The database was brought to 0001_schema."), 1)
+      assert.strictEqual(countLines("message=\"The schema of the database was migrated.\" migration=0001_schema"), 1)
       yield* Effect.forEach(runners, ({ ready }) => ready)
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 })

@@ -97,7 +97,7 @@ describe("a service that gets a stop signal", () => {
         const sendSignal = Effect.sync(() => service.process.kill("SIGTERM"))
         yield* Effect.forkChild(Effect.repeat(sendSignal, Schedule.spaced("500 millis"))) // an impatient operator sends the signal again
         assert.deepStrictEqual(yield* exit, [143, null])
-        assert.include(service.said.join("\n"), "SIGTERM a second time")
+        assert.include(service.said.join("\n"), "A second signal: exiting at once.")
         world.hold = false
         yield* start(settings)
         yield* world.until(() => world.posted.some(({ answer }) => answer === "given"))
@@ -142,7 +142,7 @@ describe.skipIf(binaries === undefined)("a service whose database is away", () =
         yield* Effect.addFinalizer(() => Effect.sync(() => waiting.kill("SIGKILL")))
         const exit = once(waiting, "exit")
         const [said] = yield* Effect.promise(() => once(createInterface({ input: waiting.stderr }), "line"))
-        assert.include(said, "Waiting for PostgreSQL: No PostgreSQL server answers")
+        assert.include(said, "The start waits for PostgreSQL.\" reason=\"No PostgreSQL server answers")
         waiting.kill("SIGTERM")
         assert.deepStrictEqual(yield* Effect.promise(() => exit), [0, null])
 
@@ -152,12 +152,11 @@ describe.skipIf(binaries === undefined)("a service whose database is away", () =
           yield* subscribe(service, topic, `${world.url}/hook`)
           yield* Effect.promise(goAway)
           const ended = exitOf(service)
+          const stoppedAt = performance.now()
           service.process.kill("SIGTERM")
-          const [code, signal] = yield* ended
-          assert.isNull(signal)
-          // statements that wait for a silent server may hold the stop up until the process ends without the database
-          const withoutDatabase = service.said.some((line) => line.includes("The database does not answer: exiting"))
-          assert.deepStrictEqual([code, withoutDatabase && goAway === database.kill], [withoutDatabase ? 1 : 0, false])
+          assert.deepStrictEqual(yield* ended, [0, null])
+          // the client waits for a silent server for 5 s, twice or more; a busy machine takes a second or two itself
+          assert.isBelow(performance.now() - stoppedAt, 8_000)
           if (goAway === database.kill) yield* Effect.promise(database.start)
         }
       }).pipe(Effect.scoped, Effect.timeout(patience)),

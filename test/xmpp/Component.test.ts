@@ -1,6 +1,6 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import xml, { type Element } from "@xmpp/xml"
-import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Schedule, Scope } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, References, Schedule, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { connect } from "node:net"
 import { setImmediate, setTimeout } from "node:timers/promises"
@@ -343,7 +343,12 @@ describe("Component", () => {
     const said: Array<string> = []
     return {
       said,
-      layer: Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))])
+      layer: Logger.layer([
+        Logger.make(({ fiber, logLevel, message }) => {
+          const fields = JSON.stringify(fiber.getRef(References.CurrentLogAnnotations))
+          said.push(`${logLevel} ${String(message)} ${fields}`)
+        })
+      ])
     }
   }
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Logger, Option } from "effect"
+import { Deferred, Effect, Logger, Option, References } from "effect"
 import type { Bounce } from "#domain/delivery/Bounce.ts"
 import type { Delivery, News } from "#domain/delivery/Notification.ts"
 import { maxStanzaBytes } from "#xmpp/Notifications.ts"
@@ -79,12 +79,14 @@ describe("Service", () => {
   it.live("logs a request whose rejection cannot be sent either", () =>
     Effect.gen(function*() {
       const said: Array<string> = []
-      const logger = Logger.make(({ message }) => void said.push(String(message)))
+      const logger = Logger.make(({ fiber, message }) =>
+        void said.push(String(message), JSON.stringify(fiber.getRef(References.CurrentLogAnnotations)))
+      )
       const { send, take } = yield* connectScripted({ accounts }).pipe(Effect.provide(Logger.layer([logger])))
       send(iq("i".repeat(maxStanzaBytes), "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       send(iq("2", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       assert.strictEqual((yield* take).attrs["id"], "2")
-      assert.include(said.join(), "a request of \"ann@xmpp.test/a\" is not answered: it has ")
+      assert.include(said.join(), "XMPP: a request is not answered.,{\"from\":\"ann@xmpp.test/a\",\"reason\":\"it has ")
     }))
 
   it.live("retrieves ten large entries of a long URL in one stanza", () =>

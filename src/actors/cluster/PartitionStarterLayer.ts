@@ -3,6 +3,7 @@ import { fetchSpacingMs } from "#domain/limits/HostPoliteness.ts"
 import { intervalBoundsOf } from "#domain/poll/PollingInterval.ts"
 import { HostPauses } from "#domain/ports/HostPauses.ts"
 import { Settings } from "#domain/ports/Settings.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { HostThrottle } from "#actors/limits/HostThrottle.ts"
 import { HubDirectory } from "#actors/resource/HubDirectory.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
@@ -116,8 +117,8 @@ const refuse = (
   return Effect.catchTag(
     hostPauses.save(partition, { host, since, until }),
     "StoreError",
-    ({ message }) =>
-      Effect.logWarning("The pause of a host could not be stored; it ends with a restart.", message).pipe(
+    (error) =>
+      warnOfStoreError("The pause of a host could not be stored; it ends with a restart.")(error).pipe(
         Effect.annotateLogs({ host, partition })
       )
   )

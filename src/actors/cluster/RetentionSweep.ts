@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Random, Schedule } from "effect"
 import { Retention } from "#domain/ports/Retention.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
-import type { StoreError } from "#domain/ports/StoreError.ts"
+import { type StoreError, warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { partitionCount } from "#domain/Topic.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 import { AwakePartitions, type PartitionActors } from "./PartitionStarter.ts"
@@ -97,7 +97,7 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
       sweepPartition(retention, partition, awake.get(partition), settings),
       "StoreError",
       (error) =>
-        Effect.logWarning("Expired rows stay until the next sweep of their partition.", error.message).pipe(
+        warnOfStoreError("Expired rows stay until the next sweep of their partition.")(error).pipe(
           Effect.annotateLogs({ partition })
         )
     )

@@ -5,6 +5,7 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { partitionCount } from "#domain/Topic.ts"
 import { describeHubs } from "#domain/websub/HubSubscription.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import { lateAfterMs } from "#actors/resource/ResourceHealth.ts"
 import { reportGauge } from "#actors/runtime/Metrics.ts"
@@ -78,7 +79,7 @@ export const layerOverdueSweep = Layer.effectDiscard(Effect.gen(function*() {
   }).pipe(
     Effect.catchTag(
       "StoreError",
-      (error) => Effect.logWarning("Overdue deliveries and pings could not be read; retrying in 5 s.", error.message)
+      warnOfStoreError("Overdue deliveries and pings could not be read; retrying in 5 s.")
     )
   )
   yield* superviseLoop("overdue deliveries", sweep, Schedule.spaced("5 seconds"))

@@ -2,7 +2,7 @@ import { DateTime, Effect, identity, Layer, Option, Schedule } from "effect"
 import { type Bounce, type BounceHistory, decideBounce, nextTrialAt } from "#domain/delivery/Bounce.ts"
 import { BounceStore, type ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
-import type { StoreError } from "#domain/ports/StoreError.ts"
+import { type StoreError, warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { subscriptionFieldsOf } from "#domain/Event.ts"
@@ -78,7 +78,7 @@ const makeRecordBounce = Effect.gen(function*() {
     const decision = decideBounce(bounce.severity, history.value)
     if (decision === "ended") yield* end(found.value, bounce)
     if (decision === "paused") yield* pause(found.value, bounce, history.value)
-  }, Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`A bounce could not be recorded: ${message}`)))
+  }, Effect.catchTag("StoreError", warnOfStoreError("A bounce could not be recorded.")))
 })
 
 const makeResume = Effect.gen(function*() {
@@ -100,7 +100,7 @@ const makeResume = Effect.gen(function*() {
     }).pipe(
       Effect.catchTag(
         "StoreError",
-        ({ message }) => Effect.as(Effect.logWarning(`Paused subscriptions could not resume: ${message}`), undefined)
+        (error) => Effect.as(warnOfStoreError("Paused subscriptions could not resume.")(error), undefined)
       )
     )
 
@@ -136,7 +136,7 @@ export const layerTrials = Layer.effectDiscard(Effect.gen(function*() {
       )
     }
   }).pipe(
-    Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`Trials wait for the database: ${message}`))
+    Effect.catchTag("StoreError", warnOfStoreError("Trials wait for the database."))
   )
   yield* superviseLoop("starting trials", start, Schedule.spaced("30 seconds"))
 }))

@@ -5,6 +5,7 @@ import { EventLog } from "#domain/ports/EventLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Verification } from "#domain/ports/VerificationQueue.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 import { makeActivate } from "./ActivateSubscription.ts"
@@ -155,6 +156,6 @@ const removeExpired = (
   }).pipe(
     Effect.catchTag(
       "StoreError",
-      ({ message }) => Effect.logWarning(`Expired subscriptions are not deleted yet; retrying in 30 s: ${message}`)
+      warnOfStoreError("Expired subscriptions are not deleted yet; retrying in 30 s.")
     )
   )

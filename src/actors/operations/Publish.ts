@@ -7,6 +7,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { refuseUnavailable } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import type { PublishOptions } from "./Hub.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
@@ -124,8 +125,7 @@ const makeNotifyOwner = Effect.gen(function*() {
     content === undefined ? partitions.ping(resource.partition, resource.id) : Effect.catchTag(
       push(resource, content),
       "StoreError",
-      ({ message }) =>
-        Effect.logWarning(`A pushed document did not reach its owner; the owner fetches later: ${message}`)
+      warnOfStoreError("A pushed document did not reach its owner; the owner fetches later.")
     )
 })
 

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 
 /** Makes the function that logs the denial of a subscription, so that its subscriber finds the reason in the delivery log. */
 export const makeRecordDenial = Effect.map(
@@ -27,7 +28,7 @@ export const makeRecordDenied = Effect.map(
       refusal.reason._tag !== "NotVerified" ? Effect.void : Effect.catchTag(
         record(subscription, refusal),
         "StoreError",
-        ({ message }) => Effect.logWarning(`A denied subscription is missing in the delivery log: ${message}`)
+        warnOfStoreError("A denied subscription is missing in the delivery log.")
       ))
 )
 

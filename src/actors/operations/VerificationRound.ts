@@ -1,6 +1,7 @@
 import { Effect, Queue } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type ClaimedVerification, type VerificationLane, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import type { IntentVerification } from "./IntentVerification.ts"
 import { makeRecordDenial } from "./RecordDenial.ts"
 
@@ -49,9 +50,9 @@ export const makeVerificationRound = Effect.fnUntraced(function*(
   }).pipe(
     Effect.catchTag(
       "StoreError",
-      ({ message }) =>
+      (error) =>
         Effect.andThen(
-          Effect.logWarning(`Verifications wait for the database; retrying in 2 s: ${message}`),
+          warnOfStoreError("Verifications wait for the database; retrying in 2 s.")(error),
           Effect.sleep(pollInterval)
         )
     )
@@ -91,7 +92,7 @@ const makeProcess = Effect.fnUntraced(function*(
     },
     Effect.catchTag(
       "StoreError",
-      ({ message }) => Effect.logWarning(`A verification is not settled; its claim expires in 60 s: ${message}`)
+      warnOfStoreError("A verification is not settled; its claim expires in 60 s.")
     )
   )
 })

@@ -3,6 +3,7 @@ import { EventLog } from "#domain/ports/EventLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { type HubCounts, isReachable, maxConsecutiveMisses } from "#domain/websub/HubSubscription.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 
 /** Counts pushes and misses of publishers' hubs, and tells the unreliable hubs. */
 export class HubReliability extends Context.Service<HubReliability, {
@@ -46,7 +47,7 @@ export class HubReliability extends Context.Service<HubReliability, {
           "StoreError",
           (error) =>
             Effect.as(
-              Effect.logWarning(`Counts of hubs could not be written; retrying in 10 s: ${error.message}`),
+              warnOfStoreError("Counts of hubs could not be written; retrying in 10 s.")(error),
               new Set<string>()
             )
         )

@@ -161,7 +161,9 @@ const send = Effect.fnUntraced(
     const { subscription: requested } = state
     yield* reload(services, state, resourceId, context)
     if (error === undefined || requested === undefined || state.subscription?.revision !== requested.revision) return
-    yield* Effect.logInfo(`The hub ${new URL(hub).host} refused to ${mode}; another try follows: ${error.message}`)
+    yield* Effect.logInfo("A publisher's hub refused a request; another try follows.").pipe(
+      Effect.annotateLogs({ hub: new URL(hub).host, mode, resource: resourceId, reason: error.message })
+    )
     const now = yield* Clock.currentTimeMillis
     yield* save(services, state, Model.recordRefusal(requested, error.message, now), context)
   }

@@ -42,6 +42,7 @@ import type { NotificationTracer } from "#domain/ports/NotificationTraces.ts"
 import type { Pings } from "#domain/ports/Pings.ts"
 import type { PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Selector } from "#domain/ports/Selector.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { addLanguages } from "./EntryLanguages.ts"
 import type { PartitionContext, State } from "./Resource.ts"
 
@@ -388,5 +389,5 @@ export const recordPingOutcome = (
   Effect.catchTag(
     pings.resolve(after.id, until, pingOutcomeOf(before, after, entryCount)),
     "StoreError",
-    (error) => Effect.logWarning(`The outcome of a ping could not be recorded: ${error.message}`)
+    warnOfStoreError("The outcome of a ping could not be recorded.")
   )

@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Schedule } from "effect"
-import { isUnavailable, type StoreError } from "#domain/ports/StoreError.ts"
+import { isUnavailable, type StoreError, warnOfStoreError } from "#domain/ports/StoreError.ts"
 
 /** Waits while the database is unavailable: 0.1 s after the first try, then 0.1, 0.2, 0.4 … s, at most 5 s, without an end. */
 const outageRetries = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")])
@@ -33,17 +33,17 @@ export const whenAvailable = <A>(effect: Effect.Effect<A, StoreError>): Effect.E
   )
 }
 
-const logOutage = Effect.fnUntraced(function*({ message }: StoreError) {
+const logOutage = Effect.fnUntraced(function*(error: StoreError) {
   const outage = yield* Outage
   const now = yield* Clock.currentTimeMillis
   if (outage.loggedAt !== undefined && Math.abs(now - outage.loggedAt) < logSpacingMs) return
   outage.loggedAt = now
-  yield* Effect.logWarning(`Database unavailable; retrying: ${message}`)
+  yield* warnOfStoreError("The database is unavailable; work waits for it.")(error)
 })
 
 const logRecovery = Effect.gen(function*() {
   const outage = yield* Outage
   if (outage.loggedAt === undefined) return
   outage.loggedAt = undefined
-  yield* Effect.logInfo("Database available again.")
+  yield* Effect.logInfo("The database is available again.")
 })

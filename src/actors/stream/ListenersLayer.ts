@@ -1,6 +1,7 @@
 import { Effect, FiberSet, Latch, Layer, Schedule } from "effect"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import {
   type ListenerState,
@@ -33,7 +34,7 @@ export const layer = Layer.effect(
     yield* feed.hasListeners.whenOpen(sweep(feed)).pipe(
       Effect.catchTag(
         "StoreError",
-        ({ message }) => Effect.logWarning(`Streams and long polls wait for the database: ${message}`)
+        warnOfStoreError("Streams and long polls wait for the database.")
       ),
       Effect.repeat(
         Schedule.spaced(runnerAddress === undefined ? sweepSpacingMs.singleRunner : sweepSpacingMs.cluster)

@@ -4,6 +4,7 @@ import { AddressCheck } from "#domain/ports/AddressCheck.ts"
 import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 
 /**
  * Queues the question whether a callback still agrees: its name leads to another network, and a delivery failed there.
@@ -26,7 +27,7 @@ export const makeAskAgain = Effect.gen(function*() {
     },
     Effect.catchTag(
       "StoreError",
-      ({ message }) => Effect.logWarning(`A callback that moved is not asked again before its next failure: ${message}`)
+      warnOfStoreError("A callback that moved is not asked again before its next failure.")
     )
   )
 })

@@ -1,4 +1,4 @@
-import { Context, Schema } from "effect"
+import { Context, Effect, Schema } from "effect"
 import { reasonOf } from "./Reason.ts"
 
 /**
@@ -17,6 +17,10 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
 
 /** True while the database is down, overloaded or restarting. */
 export const isUnavailable = ({ reason }: StoreError): boolean => reason._tag === "Unavailable"
+
+/** Makes the warning of a failed statement: constant text, with the words of the database as the field `reason`. */
+export const warnOfStoreError = (text: string) => ({ message }: StoreError): Effect.Effect<void> =>
+  Effect.annotateLogs(Effect.logWarning(text), { reason: message })
 
 /** Reasons of a database that reads and does not write. */
 export type WriteFailureReason = "full" | "read-only"

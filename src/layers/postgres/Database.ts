@@ -38,7 +38,9 @@ const migrateWhenLoaded = Effect.retry(migrate, {
 
 const layerMigrated = Layer.effectDiscard(Effect.gen(function*() {
   const done = yield* migrateWhenLoaded
-  if (done.length > 0) yield* Effect.logInfo(`The database was brought to ${done.at(-1)}.`)
+  if (done.length > 0) {
+    yield* Effect.annotateLogs(Effect.logInfo("The schema of the database was migrated."), { migration: done.at(-1) })
+  }
   yield* forgetAbandoned
 }))
 

@@ -80,14 +80,14 @@ const superviseThread = Effect.fnUntraced(function*(cluster: string) {
     yield* Deferred.succeed(up, undefined)
     const problem = yield* thread.ended
     connect = undefined
-    yield* Effect.logError(`The embedded database has stopped and is started again: ${problem}`)
+    yield* logProblem("The embedded database has stopped and is started again.", problem)
   }).pipe(
     Effect.scoped,
     Effect.catch((problem) =>
       Effect.flatMap(
         Deferred.fail(up, explainStart(cluster, problem)),
         (isFirstStart) =>
-          isFirstStart ? Effect.void : Effect.logError(`The embedded database does not start yet: ${problem}`)
+          isFirstStart ? Effect.void : logProblem("The embedded database does not start yet.", problem)
       )
     )
   )
@@ -96,6 +96,8 @@ const superviseThread = Effect.fnUntraced(function*(cluster: string) {
   yield* Deferred.await(up)
   return () => connect?.() ?? new Duplex().destroy(new Error("The embedded database is being started."))
 })
+
+const logProblem = (text: string, reason: string) => Effect.annotateLogs(Effect.logError(text), { reason })
 
 /** Restarts at once, then after 1, 2, 4 … 30 s. A run of more than a minute resets the wait. */
 const runRepeatedly = Effect.fnUntraced(function*(run: Effect.Effect<void>) {

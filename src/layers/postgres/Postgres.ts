@@ -9,6 +9,7 @@ import { GenericPlanClient, genericPlans } from "#layers/sql/GenericPlans.ts"
 import { describe, isTransient, sqlState } from "#layers/sql/Query.ts"
 import { type DatabaseError, databaseError } from "./DatabaseError.ts"
 import { maxMessageSize, patchPgClient } from "./PgClientPatches.ts"
+import { ServerSockets } from "./ServerSockets.ts"
 
 /** Oldest supported major version: its makers support no older one either. */
 const minVersion = 14
@@ -54,7 +55,7 @@ const layerClient = ({ startTimeout = "1 minute", url }: PostgresOptions, make =
     yield* checkVersion(client).pipe(
       Effect.tapError((error) =>
         isUnreachable(error) && failures++ % logEvery === 0
-          ? Effect.logWarning(`Waiting for PostgreSQL: ${error.message}`)
+          ? Effect.annotateLogs(Effect.logWarning("The start waits for PostgreSQL."), { reason: error.message })
           : Effect.void
       ),
       Effect.retry({
@@ -96,11 +97,11 @@ const connect = (
     maxMessageSize
   })
 
-const makeClient = (config: Omit<PgClient.PgPoolConfig, "keepAlive">) =>
-  PgClient.make({
-    ...config,
-    keepAlive: "30 seconds" // reveals a vanished server on an idle connection
-  }).pipe(
+const makeClient = ({ url, ...config }: PgClient.PgPoolConfig & { readonly url: Redacted.Redacted }) =>
+  Effect.flatMap(
+    ServerSockets,
+    ({ connect }) => PgClient.make({ ...config, url, stream: () => connect(url) })
+  ).pipe(
     Effect.orDie, // the client connects at the first statement, so that this cannot fail
     Effect.map((client) => patchPgClient(client, "pg"))
   )

@@ -64,11 +64,9 @@ const makeRecordBatch = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
           yield* Effect.catch(
             trim(id),
             (error) =>
-              Effect.logWarning(
-                "A resource keeps more bytes than its limit until its next large document.",
-                error.message
+              Effect.logWarning("A resource keeps more bytes than its limit until its next large document.").pipe(
+                Effect.annotateLogs({ resource: id, reason: error.message })
               )
-                .pipe(Effect.annotateLogs({ resource: id }))
           )
         }
         return writes.map((write) => deliveries.get(write) ?? [])

@@ -57,7 +57,7 @@ export const layerWith = ({ interval, minAgeMs }: StrangersDiskOptions) =>
       })
       const looks = yield* look.pipe(
         Effect.catchTag("StoreError", ({ message }) =>
-          Effect.logDebug("Bytes of strangers not counted yet; retrying", message)),
+          Effect.annotateLogs(Effect.logDebug("Bytes of strangers are not counted yet; retrying."), { reason: message })),
         Effect.repeat(Schedule.spaced(interval)),
         Effect.forkDetach
       )

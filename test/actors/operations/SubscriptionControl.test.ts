@@ -71,6 +71,23 @@ describe("SubscriptionControl", () => {
       )
     }).pipe(Effect.provide(layer)))
 
+  it.effect("sets labels of the caller's own subscriptions alone", () =>
+    Effect.gen(function*() {
+      yield* watched("good")
+      const control = yield* SubscriptionControl
+      const { id, labels } = yield* control.setLabels({ caller, ...name, labels: ["News", " News ", "Tech"] })
+      assert.deepStrictEqual(labels, ["News", "Tech"])
+      const stranger = { ...caller, account: { ...caller.account, id: 99 } }
+      for (const foreign of [{ subscription: id }, name]) {
+        const refusal = yield* Effect.flip(control.setLabels({ caller: stranger, ...foreign, labels: ["theirs"] }))
+        assert.strictEqual(refusal.reason._tag, "NotSubscribed")
+      }
+      const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 1 })
+      assert.deepStrictEqual(items.map(({ subscription }) => [subscription.id, subscription.labels]), [
+        [id, ["News", "Tech"]]
+      ])
+    }).pipe(Effect.provide(layer)))
+
   it.effect("resumes with a new subscription", () =>
     Effect.gen(function*() {
       const web = yield* watched("good")

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Logger } from "effect"
+import { Effect, Exit, Fiber, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
 import { Outage, whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
@@ -16,19 +16,22 @@ describe("whenAvailable", () => {
         tries++
         return isDown ? Effect.fail(full) : Effect.succeed(tries)
       })
-      const logger = Logger.make(({ message }) => void lines.push(String(message)))
+      const logger = Logger.make(({ fiber, message }) => {
+        const { reason } = fiber.getRef(References.CurrentLogAnnotations)
+        lines.push(reason === undefined ? String(message) : `${String(message)} ${String(reason)}`)
+      })
       const retrying = yield* Effect.all([whenAvailable(statement), whenAvailable(statement)], { concurrency: 2 }).pipe(
         Effect.provide(Logger.layer([logger])),
         Effect.provideService(Outage, { loggedAt: undefined }),
         Effect.forkChild
       )
       yield* TestClock.adjust("40 seconds")
-      const outage = "Database unavailable; retrying: No space left on device."
+      const outage = "The database is unavailable; work waits for it. No space left on device."
       assert.deepStrictEqual(lines, [outage, outage])
       isDown = false
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual((yield* Fiber.join(retrying)).length, 2)
-      assert.deepStrictEqual(lines, [outage, outage, "Database available again."])
+      assert.deepStrictEqual(lines, [outage, outage, "The database is available again."])
     }))
 
   it.effect("does not retry a defect", () =>

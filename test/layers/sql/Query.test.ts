@@ -10,6 +10,8 @@ const failure = (code: string, message = "it said so") =>
     reason: new SqlError.UnknownError({ cause: Object.assign(new Error(message), { code }) })
   })
 
+const base = { isSilent: () => false, check: Effect.succeed(true), isUnresponsive: Effect.succeed(false) }
+
 describe("Query", () => {
   it.each([
     ["53100", "no space left on the server's disk"],
@@ -67,7 +69,7 @@ describe("Query", () => {
   it.live("checks the server repeatedly, and gives up when a check fails", () =>
     Effect.gen(function*() {
       const answers = [true, false]
-      const heart = { isSilent: () => false, check: Effect.sync(() => answers.shift() ?? true) }
+      const heart = { ...base, check: Effect.sync(() => answers.shift() ?? true) }
       const error = yield* Effect.flip(Effect.provideService(run(Effect.never, Infinity), DatabaseLiveness, heart))
       assert.deepStrictEqual(error.reason._tag, "Unavailable")
       assert.deepStrictEqual(answers, [])
@@ -75,7 +77,7 @@ describe("Query", () => {
 
   it.effect("runs no statement on a silent server", () =>
     Effect.gen(function*() {
-      const heart = { isSilent: () => true, check: Effect.die("not asked") }
+      const heart = { ...base, isSilent: () => true, check: Effect.die("not asked") }
       const error = yield* Effect.flip(Effect.provideService(run(Effect.die("not asked")), DatabaseLiveness, heart))
       assert.deepStrictEqual([error.reason._tag, error.message], [
         "Unavailable",
