@@ -33,9 +33,9 @@ for (const { kills, source } of trials) {
     })
     process.stdout.write(
       `${source}, killed ${kills.length} times: ${subscriptions} subscriptions of ${feeds}, ${rightFeeds} feeds right, ` +
-        `${wrongTopics.length} wrong, ${refusals} of ${refusedTopics.length} wrong lines refused with a reason; last run ${seconds.toFixed(1)} s, ${
-          serviceCpuSeconds.toFixed(1)
-        } s of CPU of the service\n`
+        `${wrongTopics.length} wrong, ${refusals} of ${refusedTopics.length} wrong lines refused with a reason; last run ${
+          seconds.toFixed(1)
+        } s, ${serviceCpuSeconds.toFixed(1)} s of CPU of the service\n`
     )
     const isComplete = subscriptions === feeds && rightFeeds === feeds && refusals === refusedTopics.length
     if (!isComplete || wrongTopics.length > 0) process.exitCode = 1

@@ -66,7 +66,10 @@ describe("a full disk under the embedded database", () => {
         fs.writeFileSync(mark, "copy")
         yield* publish("while nothing can be written")
         assert.strictEqual((yield* refused).retryAfter, "5")
-        yield* said(service, /The embedded database has stopped and is started again\..* reason="?PANIC.*No space left on device/)
+        yield* said(
+          service,
+          /The embedded database has stopped and is started again\..* reason="?PANIC.*No space left on device/
+        )
         yield* said(service, /The embedded database does not start yet\..* reason=.*No space left on device/)
         yield* untilHealth(service, "503 The database does not answer.")
         fs.rmSync(mark)

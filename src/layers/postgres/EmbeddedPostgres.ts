@@ -86,8 +86,7 @@ const superviseThread = Effect.fnUntraced(function*(cluster: string) {
     Effect.catch((problem) =>
       Effect.flatMap(
         Deferred.fail(up, explainStart(cluster, problem)),
-        (isFirstStart) =>
-          isFirstStart ? Effect.void : logProblem("The embedded database does not start yet.", problem)
+        (isFirstStart) => isFirstStart ? Effect.void : logProblem("The embedded database does not start yet.", problem)
       )
     )
   )

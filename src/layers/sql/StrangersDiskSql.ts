@@ -57,14 +57,14 @@ export const layerWith = ({ interval, minAgeMs }: StrangersDiskOptions) =>
       })
       const looks = yield* look.pipe(
         Effect.catchTag("StoreError", ({ message }) =>
-          Effect.annotateLogs(Effect.logDebug("Bytes of strangers are not counted yet; retrying."), { reason: message })),
+          Effect.annotateLogs(Effect.logDebug("Bytes of strangers are not counted yet; retrying."), {
+            reason: message
+          })),
         Effect.repeat(Schedule.spaced(interval)),
         Effect.forkDetach
       )
       // A stop does not wait for a look: the interruption of a statement takes seconds while the database is silent.
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => looks.interruptUnsafe())
-      )
+      yield* Effect.addFinalizer(() => Effect.sync(() => looks.interruptUnsafe()))
       yield* Effect.addFinalizer(() => Effect.ignore(writeCounts(sql, count)))
       return {
         forStrangers: () => disk.forStrangers() && count.stored + writtenBytes(count) < maxBytes,

@@ -119,7 +119,16 @@ describe("Export", () => {
     }).pipe(Effect.provide(layer)))
 })
 
-const hostileLabels = ["News", "a, b", "B & C", "<x y='z'>", "\u00dcber/\u65e5\u672c", "\"q\" \\", "\u{1f985} ]]>", "|;"]
+const hostileLabels = [
+  "News",
+  "a, b",
+  "B & C",
+  "<x y='z'>",
+  "\u00dcber/\u65e5\u672c",
+  "\"q\" \\",
+  "\u{1f985} ]]>",
+  "|;"
+]
 
 /** A line of an export with all that a subscription of an account can have. */
 const exportedLine = fc.record({
@@ -175,7 +184,10 @@ describe("an export that is imported into another service", () => {
       assert.deepStrictEqual(given.map(({ topic }) => byTopic.get(topic)), given)
       assert.deepStrictEqual(yield* pass(first.lines), first)
       const open = first.opml.replaceAll(/<outline[^>]*\/\/\*\*\*@[^>]*>\n/g, "") // URLs with passwords stay behind
-      assert.strictEqual((yield* pass(open)).opml, open.replaceAll(/<outline text="[^"]*" title="[^"]*">\n<\/outline>\n/g, ""))
+      assert.strictEqual(
+        (yield* pass(open)).opml,
+        open.replaceAll(/<outline text="[^"]*" title="[^"]*">\n<\/outline>\n/g, "")
+      )
     })
 
   it.effect("is exported there as the same text, with XMPP, null devices, headers and passwords", () =>
