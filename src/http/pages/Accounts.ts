@@ -49,7 +49,7 @@ const accountsPage = page(
         )
       }${accountTable(items, call)}${
         pager(path, { search }, { cursor, next: next === undefined ? undefined : String(next) })
-      }${section("New account", newAccount(call))}${section("Credits", creditsForm(call))}`
+      }<div class="columns">${section("New account", newAccount(call))}${section("Credits", creditsForm(call))}</div>`
     }
   })
 )

@@ -84,16 +84,16 @@ const deliveries = page(
             ofAll ? html`<input type="hidden" name="all" value="true">` : undefined
           }${submit("Filter", { quiet: true })}`
         )
-      }${attemptTable(items, now, ofAll)}${pager(path, filters, { cursor, next })}`
+      }${attemptTable(items, now, { ofAll })}${pager(path, filters, { cursor, next })}`
     }
   })
 )
 
-/** The attempts of deliveries, each with a link to its request and answer. */
+/** The attempts of deliveries, each with a link to its request and answer. `isOfOne` subscription: its page names topic and callback. */
 export const attemptTable = (
   items: ReadonlyArray<LoggedAttempt | LoggedDenial>,
   now: number,
-  ofAll: boolean
+  { isOfOne = false, ofAll = false }: { readonly isOfOne?: boolean; readonly ofAll?: boolean }
 ): Html =>
   table(
     "Attempts",
@@ -107,13 +107,15 @@ export const attemptTable = (
         title: "Outcome",
         cell: ({ code, outcome }) => status(tones[outcome], code > 0 ? `${outcome} ${code}` : outcome)
       },
-      {
-        title: "Delivery",
-        cell: ({ endpoint, message, topic }) =>
-          html`<div>${address(topic)} <span class="muted">→</span> ${address(endpoint)}${
-            message === "" ? undefined : html`<br><span class="muted">${message}</span>`
-          }</div>`
-      },
+      isOfOne
+        ? { title: "Answer", cell: ({ message }) => message }
+        : {
+          title: "Delivery",
+          cell: ({ endpoint, message, topic }) =>
+            html`<div>${address(topic)} <span class="muted">→</span> ${address(endpoint)}${
+              message === "" ? undefined : html`<br><span class="muted">${message}</span>`
+            }</div>`
+        },
       { title: "Sequence", kind: "number", cell: (event) => event.outcome === "denied" ? "–" : count(event.sequence) },
       {
         title: "Time taken",

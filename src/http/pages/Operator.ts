@@ -45,9 +45,9 @@ const runnersPage = page(
                 count(late)
               } late</p></div>`
           },
-          { title: "Polls a minute", kind: "number", cell: ({ traffic }) => countOr(traffic?.polls) },
+          { title: "Polls/min", kind: "number", cell: ({ traffic }) => countOr(traffic?.polls) },
           {
-            title: "Deliveries a minute",
+            title: "Deliveries/min",
             kind: "number",
             cell: ({ traffic }) =>
               html`<div>${countOr(traffic?.delivered)}${
@@ -56,8 +56,12 @@ const runnersPage = page(
                   : undefined
               }</div>`
           },
-          { title: "CPU", kind: "number", cell: ({ cpu }) => percent(cpu) },
-          { title: "Event loop", kind: "number", cell: ({ eventLoop }) => percent(eventLoop) },
+          {
+            title: "CPU",
+            kind: "number",
+            cell: ({ cpu, eventLoop }) =>
+              html`<div>${percent(cpu)}<p class="hint">event loop ${percent(eventLoop)}</p></div>`
+          },
           { title: "Memory", kind: "number", cell: ({ memory }) => `${count(memory / 1_000_000)} MB` },
           { title: "Up since", kind: "number", cell: ({ startedAt }) => ago(startedAt, now) }
         ],

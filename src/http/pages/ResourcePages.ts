@@ -258,8 +258,8 @@ const fetchSection = (fetches: ReadonlyArray<FetchRecord>, now: number): Html =>
             cell: ({ code, failures }) =>
               failures > 0 ? status("bad", code === 0 ? "no answer" : `failed ${code}`) : status("good", String(code))
           },
-          { title: "New", kind: "number", cell: ({ news }) => count(news) },
-          { title: "By", cell: ({ trigger }) => triggers[trigger] }
+          { title: "By", cell: ({ trigger }) => triggers[trigger] },
+          { title: "New", kind: "number", cell: ({ news }) => count(news) }
         ],
         fetches,
         "None yet."

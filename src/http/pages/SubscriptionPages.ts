@@ -110,7 +110,7 @@ ${actions(call, item)}
 ${
         section(
           "Attempts",
-          attemptTable(attempts, now, false),
+          attemptTable(attempts, now, { isOfOne: true }),
           link(`/dashboard/deliveries?subscription=${id}`, "All attempts")
         )
       }

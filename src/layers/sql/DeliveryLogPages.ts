@@ -177,18 +177,20 @@ const kindsOf = (
   prefix: ReadonlyArray<string>,
   exact: ReadonlyArray<number> | undefined
 ): string => {
-  const ofAccount = account === undefined ? "" : `where a.id = ${account}`
+  const logged = account === undefined ? loggedAccounts : `logged (id) as (select ${account})`
   if (exact !== undefined) {
-    return `kinds (account_id, result) as (
-      select a.id, r.result from accounts a cross join unnest(array[${exact.join(", ")}]::int2[]) r(result) ${ofAccount}
+    return `${logged}, kinds (account_id, result) as (
+      select a.id, r.result from logged a cross join unnest(array[${
+      exact.join(", ")
+    }]::int2[]) r(result) where a.id is not null
     )`
   }
-  return `kinds (account_id, result) as (
-    select a.id, f.result from accounts a cross join lateral (
+  return `${logged}, kinds (account_id, result) as (
+    select a.id, f.result from logged a cross join lateral (
       select l.result from delivery_log l where ${
     ["l.account_id = a.id", ...prefix].join(" and ")
   } order by l.result limit 1
-    ) f ${ofAccount}
+    ) f where a.id is not null
     union all
     select k.account_id, n.result from kinds k cross join lateral (
       select l.result from delivery_log l
@@ -196,6 +198,14 @@ const kindsOf = (
     ) n
   )`
 }
+
+/** The accounts with attempts: each step looks up the next one in the index, because most accounts may have none. */
+const loggedAccounts = `logged (id) as (
+    (select l.account_id from delivery_log l order by l.account_id limit 1)
+    union all
+    select (select l.account_id from delivery_log l where l.account_id > a.id order by l.account_id limit 1) from logged a
+    where a.id is not null
+  )`
 
 /** The resource of a topic; none for an unknown topic. */
 const resourceCondition = (canonical: string, add: Add): string => {

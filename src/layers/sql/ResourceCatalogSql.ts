@@ -18,8 +18,14 @@ import { profileOf, type ProfileRow, profileSelect, resourceTables } from "./Res
 import { type Likeness, resourceSearchSql, searchesParts, searchSql } from "./SubscriptionSearch.ts"
 import { column, copyOf, millis } from "./Values.ts"
 
-/** Subscriptions that one page of an account reads: a resource may have many of the same account. */
+/** Subscriptions that one page of an account reads at most: a resource may have many of the same account. */
 const maxRead = 1_000
+
+/** Subscriptions that it reads at first, by the limit of the page: most resources have one subscription of an account. */
+const firstReadOf = (limit: number): number => 2 * (limit + 1)
+
+/** Failing resources that the count of an account looks through: those of other accounts are among them. */
+const maxReadFailing = 4 * maxCountedFailing
 
 export const layer = Layer.effect(
   ResourceCatalog,
@@ -37,9 +43,9 @@ export const layer = Layer.effect(
 
 const list = (sql: SqlClient.SqlClient) =>
   Effect.fn("ResourceCatalog.list")(function*(query: CatalogQuery) {
-    const exact = yield* selectIds(sql, query, "exact")
+    const exact = yield* selectEnough(sql, query, "exact")
     const isSimilar = exact.length === 0 && query.after === undefined && searchesParts(query.search ?? matchAll)
-    const read = isSimilar ? yield* selectIds(sql, query, "similar") : exact
+    const read = isSimilar ? yield* selectEnough(sql, query, "similar") : exact
     const distinct = [...new Set(read)]
     const ids = distinct.slice(0, query.limit)
     const last = ids.at(-1)
@@ -48,17 +54,28 @@ const list = (sql: SqlClient.SqlClient) =>
     return { items, ...(hasNext && { next: last }) } satisfies CatalogPage
   })
 
+/** Reads more when the first subscriptions of an account belong to too few resources. */
+const selectEnough = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, query: CatalogQuery, likeness: Likeness) {
+  const { accountId, limit } = query
+  if (accountId === undefined) return yield* selectIds(sql, query, likeness, limit + 1)
+  const first = yield* selectIds(sql, query, likeness, firstReadOf(limit))
+  return first.length < firstReadOf(limit) || new Set(first).size > limit
+    ? first
+    : yield* selectIds(sql, query, likeness, maxRead)
+})
+
 /** Ids in descending order, some of them repeated. Unprepared, so that the plan knows how common the wanted values are. */
 const selectIds = Effect.fnUntraced(
   function*(
     sql: SqlClient.SqlClient,
-    { accountId, after, limit, search = matchAll }: CatalogQuery,
-    likeness: Likeness
+    { accountId, after, search = matchAll }: CatalogQuery,
+    likeness: Likeness,
+    count: number
   ) {
     const parameters: Array<unknown> = []
-    const [matching, id, count] = accountId === undefined
-      ? [resourceSearchSql(search, likeness, parameters), "r.id", limit + 1] as const
-      : [searchSql(accountId, search, likeness, parameters), "u.resource_id", maxRead] as const
+    const [matching, id] = accountId === undefined
+      ? [resourceSearchSql(search, likeness, parameters), "r.id"] as const
+      : [searchSql(accountId, search, likeness, parameters), "u.resource_id"] as const
     const behind = after === undefined ? "" : ` and ${id} < $${parameters.push(BigInt(after))}::int8`
     const rows = yield* run(
       sql.unsafe<{ id: number }>(
@@ -168,8 +185,10 @@ const failingHosts = (sql: SqlClient.SqlClient) =>
         parameters
       ))
     const resources = yield* count(
-      `select r.host from resource_state t join resources r on r.id = t.resource_id
-      where t.in_error and exists (select from subscriptions u where u.resource_id = t.resource_id${ofAccount})`
+      // the lateral joins keep the planner from walking through all subscriptions of the account
+      `select r.host from (select t.resource_id as id from resource_state t where t.in_error limit ${maxReadFailing}) t
+      cross join lateral (select from subscriptions u where u.resource_id = t.id${ofAccount} limit 1) u
+      cross join lateral (select r.host from resources r where r.id = t.id limit 1) r`
     )
     const callbacks = yield* count(`select u.host from subscriptions u where u.failing_since is not null${ofAccount}`)
     return { resources, callbacks }
