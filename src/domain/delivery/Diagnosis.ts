@@ -1,5 +1,5 @@
 import type { LoggedAttempt } from "./DeliveryLogEntry.ts"
-import { explainReason } from "./FailureReason.ts"
+import { describeFailure, explainReason } from "./FailureReason.ts"
 import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import type { ResourceProfile } from "#domain/poll/Resource.ts"
 
@@ -15,7 +15,7 @@ export interface Diagnosis {
 /** `last` is the newest failed attempt, if it is known. */
 export const diagnose = (item: SubscriptionItem, last?: LoggedAttempt): Diagnosis => {
   const { deliveries, subscription } = item
-  const failure = last === undefined ? "" : ` ${describeFailure(last)}`
+  const failure = last === undefined ? "" : ` ${describeWithRemedy(last)}`
   if (subscription.unreadable !== undefined) {
     return { tone: "bad", state: "secret lost", sentence: `${explainReason("secret")} Rotate the secret.` }
   }
@@ -37,7 +37,7 @@ export const diagnose = (item: SubscriptionItem, last?: LoggedAttempt): Diagnosi
     return {
       tone: "bad",
       state: "callback fails",
-      sentence: last === undefined ? "Every delivery fails." : describeFailure(last)
+      sentence: last === undefined ? "Every delivery fails." : describeWithRemedy(last)
     }
   }
   if ((deliveries?.dropped ?? 0) > 0) {
@@ -50,8 +50,8 @@ export const diagnose = (item: SubscriptionItem, last?: LoggedAttempt): Diagnosi
   return diagnoseSource(item)
 }
 
-const describeFailure = ({ message, reason }: LoggedAttempt): string =>
-  reason === undefined ? message : `${message} ${explainReason(reason)}${remedies[reason] ?? ""}`
+const describeWithRemedy = (attempt: LoggedAttempt): string =>
+  `${describeFailure(attempt)}${remedies[attempt.reason ?? ""] ?? ""}`
 
 /** What to do, where the explanation does not tell. */
 const remedies: { readonly [reason: string]: string | undefined } = {

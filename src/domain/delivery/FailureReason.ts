@@ -79,6 +79,16 @@ export const reasonOfError = {
 /** A sentence with the usual remedy. */
 export const explainReason = (reason: FailureReason): string => explanations[reason]
 
+/** A failure in sentences: the message of its attempt, and the parts of the explanation that the message does not have. */
+export const describeFailure = (
+  { message, reason }: { readonly message: string; readonly reason?: FailureReason | undefined }
+): string => {
+  const ended = message === "" || /[.!?]$/.test(message) ? message : `${message}.`
+  if (reason === undefined) return ended
+  const missing = explainReason(reason).split(/(?<=\.) /).filter((sentence) => !ended.includes(sentence))
+  return [ended, ...missing].filter((sentence) => sentence !== "").join(" ")
+}
+
 const explanations: { readonly [reason in FailureReason]: string } = {
   "refused-address": "The name of the callback resolves to an address to which this service does not connect.",
   dns: "The name of the callback could not be resolved.",
@@ -92,7 +102,7 @@ const explanations: { readonly [reason in FailureReason]: string } = {
     "The callback did not confirm the subscription. It has to answer 2xx with the challenge as its body.",
   secret: "The stored secret of the subscription cannot be decrypted.",
   held: "Nothing was sent, because the callback fails, or its name leads to a network where it has not agreed.",
-  redirect: "The callback redirects. Redirects are not followed: subscribe the new URL.",
+  redirect: "Redirects are not followed: subscribe the new URL.",
   unauthorized: "The callback requires a login that the notification does not have, or forbids it.",
   "not-found": "The server of the callback does not know its path.",
   gone: "The callback answered 410, which ends its subscription.",

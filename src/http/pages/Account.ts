@@ -57,13 +57,15 @@ const sessionTable = (sessions: ReadonlyArray<Session>, { now, viewer }: PageCal
       {
         title: "Browser",
         cell: ({ agent, id }) =>
-          html`${describeAgent(agent)}${id === viewer.session.id ? html` ${status("good", "this one")}` : undefined}`
+          html`<div>${describeAgent(agent)}${
+            id === viewer.session.id ? html` ${status("good", "this one")}` : undefined
+          }</div>`
       },
       { title: "Address", cell: ({ address }) => html`<span class="mono">${address}</span>` },
       {
         title: "Sign-in",
         cell: ({ createdAt, credential }) =>
-          html`${ago(createdAt, now)} with ${credential.startsWith("token:") ? "a token" : "the password"}`
+          html`<div>${ago(createdAt, now)} with ${credential.startsWith("token:") ? "a token" : "the password"}</div>`
       },
       { title: "Last use", cell: ({ usedAt }) => ago(usedAt, now) },
       {

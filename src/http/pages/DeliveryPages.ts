@@ -6,7 +6,7 @@ import {
   type LoggedDenial,
   outcomes
 } from "#domain/delivery/DeliveryLogEntry.ts"
-import { explainReason } from "#domain/delivery/FailureReason.ts"
+import { describeFailure } from "#domain/delivery/FailureReason.ts"
 import { decodeDocument } from "#domain/normalize/bytes/DecodeDocument.ts"
 import { badParameter } from "#domain/Refusal.ts"
 import { requireRight } from "#http/Authentication.ts"
@@ -140,8 +140,8 @@ const delivery = page(
     return {
       title: "Attempt",
       lead: html`${address(topic)} → ${address(endpoint)}`,
-      body: html`<p class="diagnosis ${tones[outcome]}">${status(tones[outcome], outcome)} <span>${message} ${
-        reason === undefined ? "" : explainReason(reason)
+      body: html`<p class="diagnosis ${tones[outcome]}">${status(tones[outcome], outcome)} <span>${
+        describeFailure({ message, reason })
       }</span></p>
 ${
         facts([

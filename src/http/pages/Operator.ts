@@ -36,7 +36,11 @@ const runnersPage = page(
               }</p></div>`
           },
           { title: "State", cell: (runner) => runnerStatus(runner, now) },
-          { title: "Partitions", kind: "number", cell: ({ partitions }) => count(partitions) },
+          {
+            title: "Partitions",
+            kind: "number",
+            cell: ({ isSilent, partitions }) => isSilent ? "–" : count(partitions) // the others have them by now
+          },
           {
             title: "Resources",
             kind: "number",
@@ -63,7 +67,7 @@ const runnersPage = page(
               html`<div>${percent(cpu)}<p class="hint">event loop ${percent(eventLoop)}</p></div>`
           },
           { title: "Memory", kind: "number", cell: ({ memory }) => `${count(memory / 1_000_000)} MB` },
-          { title: "Up since", kind: "number", cell: ({ startedAt }) => ago(startedAt, now) }
+          { title: "Started", kind: "number", cell: ({ startedAt }) => ago(startedAt, now) }
         ],
         runners,
         html`No runner.`

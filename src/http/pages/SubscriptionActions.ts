@@ -4,7 +4,7 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { Recovery, type TestOutcome } from "#actors/operations/Recovery.ts"
 import { Secrets } from "#actors/operations/Secrets.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
-import { explainReason } from "#domain/delivery/FailureReason.ts"
+import { describeFailure } from "#domain/delivery/FailureReason.ts"
 import { generatedKeyBytes, secretOf } from "#domain/delivery/WebhookSecret.ts"
 import { badParameter } from "#domain/Refusal.ts"
 import type { Right } from "#domain/Account.ts"
@@ -38,7 +38,7 @@ export const describeTest = ({ attempt: { answer, code, latency, message, reason
     return `The callback accepted the test notification (${code}${latency === undefined ? "" : `, ${latency} ms`}).`
   }
   const text = answer === undefined || answer === "" ? "" : ` It said: ${answer.slice(0, 200)}`
-  return `The callback did not accept the test notification. ${message} ${explainReason(reason)}${text}`
+  return `The callback did not accept the test notification. ${describeFailure({ message, reason })}${text}`
 }
 
 const test = subscriptionAction("test", "subscribe", (id, { caller }) =>

@@ -72,6 +72,12 @@ describe("diagnose", () => {
     )
     assert.match(sentenceOf("redirect", 302), /Redirects are not followed: subscribe the new URL\./)
     assert.match(sentenceOf("tls"), /Renew the certificate\.$/)
+    assert.strictEqual(
+      sentenceOf("redirect", 302, "The callback answered 302. Redirects are not followed: subscribe the new URL."),
+      "The callback answered 302. Redirects are not followed: subscribe the new URL."
+    )
+    assert.match(sentenceOf("dns", 0, "b.example is unknown"), /^b\.example is unknown\. The name of the callback/)
+    assert.match(sentenceOf("dns", 0, ""), /^The name of the callback/)
     assert.strictEqual(diagnose(item(failing)).sentence, "Every delivery fails.")
   })
 

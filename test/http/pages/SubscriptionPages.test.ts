@@ -86,7 +86,7 @@ describe("the page of a subscription", () => {
       const diagnosisOf = (attempt: LoggedAttempt) =>
         Effect.map(showPage(item(failing), attempt), ({ diagnosis }) => diagnosis)
       assert.strictEqual(
-        yield* diagnosisOf(failed("refused-address", 0, "b.example resolves to 10.0.0.1, a private address.")),
+        yield* diagnosisOf(failed("refused-address", 0, "b.example resolves to 10.0.0.1, a private address")),
         "callback fails b.example resolves to 10.0.0.1, a private address. The name of the callback resolves to an address to which this service does not connect. Use a public address, or let the operator allow this one (WINDHOVER_ALLOWED_ADDRESSES)."
       )
       assert.strictEqual(
@@ -94,8 +94,10 @@ describe("the page of a subscription", () => {
         "callback fails The callback answered 401. The callback requires a login that the notification does not have, or forbids it. Put the credentials into the callback's URL, or let its server accept requests without a login."
       )
       assert.strictEqual(
-        yield* diagnosisOf(failed("redirect", 302, "The callback answered 302.")),
-        "callback fails The callback answered 302. The callback redirects. Redirects are not followed: subscribe the new URL."
+        yield* diagnosisOf(
+          failed("redirect", 302, "The callback answered 302. Redirects are not followed: subscribe the new URL.")
+        ),
+        "callback fails The callback answered 302. Redirects are not followed: subscribe the new URL."
       )
       assert.strictEqual(
         (yield* showPage(item())).diagnosis,
