@@ -64,7 +64,11 @@ export const layerWith = ({ interval, minAgeMs }: StrangersDiskOptions) =>
         Effect.forkDetach
       )
       // A stop does not wait for a look: the interruption of a statement takes seconds while the database is silent.
-      yield* Effect.addFinalizer(() => Effect.sync(() => looks.interruptUnsafe()))
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() =>
+          looks.interruptUnsafe()
+        )
+      )
       yield* Effect.addFinalizer(() => Effect.ignore(writeCounts(sql, count)))
       return {
         forStrangers: () => disk.forStrangers() && count.stored + writtenBytes(count) < maxBytes,
