@@ -10,8 +10,10 @@ import { shardingConfig } from "#actors/cluster/Runner.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import { EventsBaseUrl } from "#domain/ports/EventLog.ts"
 import { MaxResourceBytes } from "#domain/ports/ResourceStore.ts"
+import { AccountPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import { StrangerLedger } from "#domain/limits/StrangerLedger.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
+import { Precedence } from "#domain/ports/Precedence.ts"
 import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
 import * as Routes from "#http/Routes.ts"
 import * as AddressCheckDns from "#layers/outbound/AddressCheckDns.ts"
@@ -117,7 +119,7 @@ export const provideServer = <A, E, R, A2, E2, R2>(service: Layer.Layer<A, E, R>
     Layer.provideMerge(HttpServerNode.layer),
     Layer.provideMerge(layerStores),
     Layer.provide(StrangersDiskSql.layer.pipe(Layer.provide(DiskRoomStatfs.layer))),
-    Layer.provide([Version.layer, ProcessLoadNode.layer])
+    Layer.provide([Version.layer, ProcessLoadNode.layer, Layer.sync(Precedence, () => new AccountPrecedence())])
   )
 
 /**

@@ -55,6 +55,8 @@ export interface Subscription {
   readonly state: SubscriptionState
   /** Network of the address at which the callback last agreed; on the hub face only. */
   readonly network?: string
+  /** Network of the client that asked for the subscription last; on the hub face only. The fetches of the topic count for this network. */
+  readonly asker?: string
   /** Only when loaded for deliveries. */
   readonly trial?: Trial
   /** Absent while the last attempt has succeeded. */

@@ -9,7 +9,7 @@ import type { FetchRecord } from "#domain/poll/FetchRecord.ts"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import type { Session } from "#domain/Session.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { maxCountedSubscribers, type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
+import { maxAskers, maxCountedSubscribers, type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
 import type { ClaimedVerification, VerificationLane, VerificationOrigin } from "#domain/ports/VerificationQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { NewPing, Ping } from "#domain/ports/Pings.ts"
@@ -199,8 +199,18 @@ export const loaded = (state: State, resource: ResourceState, now: number): Reso
   withSubscribers(resource, {
     subscribers: Math.min(subscribersOf(state, resource.id, now).length, maxCountedSubscribers),
     ...(isOnHub(state, resource.id, now) && { hasHubSubscribers: true }),
-    ...(isOnHub(state, resource.id, now) && !hasAccountSubscribers(state, resource.id) && { strangersOnly: true })
+    ...(isOnHub(state, resource.id, now) && !hasAccountSubscribers(state, resource.id) && {
+      strangersOnly: true,
+      ...askersOf(state, resource.id, now)
+    })
   })
+
+const askersOf = (state: State, resourceId: number, now: number) => {
+  const found = subscribersOf(state, resourceId, now).filter(({ subscription }) => subscription.face === "hub")
+    .map(({ subscription }) => subscription.asker)
+  const askers = [...new Set(found.filter((asker) => asker !== undefined))].toSorted()
+  return found.includes(undefined) || askers.length > maxAskers ? {} : { askers }
+}
 
 const hasAccountSubscribers = (state: State, resourceId: number): boolean =>
   [...state.subscribers.get(resourceId)?.values() ?? []].some(({ subscription }) => subscription.face === "api")

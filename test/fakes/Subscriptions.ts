@@ -401,5 +401,6 @@ const subscriptionOf = (
   ...(kept.failing !== undefined && kept.state !== "paused" && { failing: kept.failing }),
   ...(wanted.leaseUntil !== undefined && { leaseUntil: wanted.leaseUntil }),
   ...(wanted.network !== undefined && { network: wanted.network }),
+  ...(wanted.asker !== undefined && { asker: wanted.asker }),
   createdAt: kept.createdAt
 })

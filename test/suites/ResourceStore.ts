@@ -5,7 +5,7 @@ import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { maxStoredLength, type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
-import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { resourceProfileOf, type ResourceState, statusOf } from "#domain/poll/Resource.ts"
 import {
   at,
@@ -551,6 +551,42 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual([after.hasHubSubscribers, after.subscribers], [undefined, 0])
       const { resource } = yield* subscribe({ ...wantedBy((yield* newAccount).id), topic: wanted.topic })
       assert.strictEqual(Option.getOrThrow(yield* ResourceStore.use((store) => store.load(resource.id))).subscribers, 1)
+    }))
+
+  it.effect("names the networks that asked for the subscriptions, while strangers alone watch", () =>
+    Effect.gen(function*() {
+      const asked = (change: Partial<NewSubscription>) =>
+        subscribe(wantedBy(0, { face: "hub", endpoint: `https://callback.example/${unique("hook")}`, ...change }))
+      const load = (id: number, now = 0) =>
+        Effect.map(at(now)(ResourceStore.use((store) => store.load(id))), (found) => Option.getOrThrow(found).askers)
+      const { topic } = wantedBy(0)
+      const { resource, subscription } = yield* asked({ topic, asker: "192.0.2.0/24" })
+      assert.strictEqual(subscription.asker, "192.0.2.0/24")
+      yield* asked({ topic, asker: "192.0.2.0/24" })
+      yield* asked({ topic, asker: "10.0.0.0/24", leaseUntil: 5_000 })
+      assert.deepStrictEqual(yield* load(resource.id, 4_999), ["10.0.0.0/24", "192.0.2.0/24"])
+      assert.deepStrictEqual(yield* load(resource.id, 5_000), ["192.0.2.0/24"])
+      yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7], (n) => asked({ topic, asker: `10.0.${n}.0/24` }))
+      assert.strictEqual((yield* load(resource.id, 5_000))?.length, 8)
+      yield* asked({ topic, asker: "10.0.8.0/24" })
+      assert.isUndefined(yield* load(resource.id, 5_000), "no single one of so many matters")
+    }))
+
+  it.effect("names no asker where one is unknown, or an account watches", () =>
+    Effect.gen(function*() {
+      const asker = "192.0.2.0/24"
+      const askersWith = Effect.fnUntraced(function*(other: NewSubscription) {
+        const { topic } = wantedBy(0)
+        const { resource } = yield* subscribe(wantedBy(0, { face: "hub", topic, asker }))
+        yield* subscribe({ ...other, topic, endpoint: "https://callback.example/other" })
+        return Option.getOrThrow(yield* ResourceStore.use((store) => store.load(resource.id)))
+      })
+      const known = yield* askersWith(wantedBy(0, { face: "hub", asker }))
+      assert.deepStrictEqual([known.strangersOnly, known.askers], [true, [asker]])
+      const unknown = yield* askersWith(wantedBy(0, { face: "hub" }))
+      assert.deepStrictEqual([unknown.strangersOnly, unknown.askers], [true, undefined])
+      const mixed = yield* askersWith(wantedBy((yield* newAccount).id))
+      assert.deepStrictEqual([mixed.strangersOnly, mixed.askers], [undefined, undefined])
     }))
 
   it.effect("announces the first document to the hub face alone, outside of the numbers of the resource", () =>

@@ -15,7 +15,9 @@ import * as ActorsLayer from "#actors/ActorsLayer.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import * as Settings from "#layers/Settings.ts"
+import { Precedence } from "#domain/ports/Precedence.ts"
 import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
+import { AccountPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import { StrangerLedger } from "#domain/limits/StrangerLedger.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 
@@ -223,6 +225,7 @@ export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fe
 export const layerOutside = Layer.mergeAll(
   MemoryStores.layer,
   layerWeb,
+  Layer.sync(Precedence, () => new AccountPrecedence()),
   Layer.sync(StrangersLedger, () => new StrangerLedger()) // the default one would see the clock of each test go back
 )
 

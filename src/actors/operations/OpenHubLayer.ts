@@ -67,7 +67,8 @@ export const layer = Layer.effect(
       }
       if (lane !== "confirmed" && !diskRoom.forStrangers()) return yield* refuseFullDisk
       const leaseSeconds = grantLease(request.leaseSeconds)
-      const verification = { mode: "subscribe" as const, subscription, leaseSeconds, ...tokenOf(request) }
+      const asked = origin.network === "" ? subscription : { ...subscription, asker: origin.network }
+      const verification = { mode: "subscribe" as const, subscription: asked, leaseSeconds, ...tokenOf(request) }
       return yield* enqueue(verification, lane ?? "new", request, origin)
     })
 

@@ -20,6 +20,7 @@ import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { LanguageDetector } from "#domain/ports/LanguageDetector.ts"
 import { NotificationTraces } from "#domain/ports/NotificationTraces.ts"
 import { Pings } from "#domain/ports/Pings.ts"
+import { Precedence } from "#domain/ports/Precedence.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -73,6 +74,7 @@ export const layer = Layer.effect(
       readingMemory: (yield* DocumentMemory).reading,
       diskRoom: yield* DiskRoom,
       ledger: yield* StrangersLedger,
+      precedence: yield* Precedence,
       bounds,
       boundsWhenPushed: { ...bounds, pushedByHub: true },
       jitter: (yield* Jitter) ?? (() => random.nextDoubleUnsafe()),

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
-import { ownerOf } from "#domain/limits/IpNetwork.ts"
 import { postponePoll } from "#domain/poll/PollFailure.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import type { PartitionContext, State } from "./Resource.ts"
@@ -35,16 +34,14 @@ export const findPause = (
 
 const findPauseOfStrangers = (
   { diskRoom, ledger }: PollServices,
-  { host }: ResourceState,
+  resource: ResourceState,
   now: number,
   hostPausedUntil: number | undefined
 ): Pause | undefined => {
   if (hostPausedUntil !== undefined) return { until: hostPausedUntil }
   if (!diskRoom.forStrangers()) return { until: now + fullDiskWaitMs, reason: fullDisk }
-  const waitMs = ledger.fetchWaitMs(host, now)
-  return waitMs === 0
-    ? undefined
-    : { until: now + Math.ceil(waitMs), reason: `the topics of ${ownerOf(host)} have used up their bytes on this hub` }
+  const pause = ledger.findPause(resource, now)
+  return pause === undefined ? undefined : { until: now + Math.ceil(pause.waitMs), reason: pause.reason }
 }
 
 const fullDisk =

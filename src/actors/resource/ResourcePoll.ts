@@ -1,6 +1,5 @@
 import { type Clock, Effect, Metric, Result } from "effect"
 import type { FetchLimiter } from "#actors/limits/FetchLimiter.ts"
-import { withRoom } from "#actors/limits/MemoryRoom.ts"
 import type { Listeners } from "#actors/stream/Listeners.ts"
 import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import { countPoll, entries, fetchDuration, observe } from "#actors/runtime/Metrics.ts"
@@ -28,10 +27,10 @@ import { maxRankedEntries, pornRank } from "#domain/poll/PornRank.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { resourceEvents } from "#domain/poll/ResourceEvents.ts"
 import { refusalEnd } from "#domain/poll/RetryAfter.ts"
-import { readingBytes } from "#domain/poll/ReadingMemory.ts"
 import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
 import type { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
+import type { AccountPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import type { StrangerLedger } from "#domain/limits/StrangerLedger.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { EventLog } from "#domain/ports/EventLog.ts"
@@ -44,7 +43,9 @@ import type { PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Selector } from "#domain/ports/Selector.ts"
 import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { addLanguages } from "./EntryLanguages.ts"
+import { inReadingRoom } from "./ReadingRoom.ts"
 import type { PartitionContext, State } from "./Resource.ts"
+import { recordStrangersFetch } from "./StrangersFetches.ts"
 
 /** Services and settings of the runner for a poll. */
 export interface PollServices {
@@ -69,6 +70,7 @@ export interface PollServices {
   readonly readingMemory: MemoryBudget
   readonly diskRoom: { readonly forStrangers: () => boolean }
   readonly ledger: StrangerLedger
+  readonly precedence: AccountPrecedence
   readonly bounds: IntervalBounds & { readonly followMovedIds: boolean }
   /** Bounds of a resource that its hub pushes. */
   readonly boundsWhenPushed: IntervalBounds & { readonly followMovedIds: boolean }
@@ -132,11 +134,11 @@ export const processResult = (
   pushedByHub: boolean
 ): Effect.Effect<void> => {
   const { resource } = state
+  if (resource.strangersOnly === true) recordStrangersFetch(services, resource, result, at.now)
   if (Result.isFailure(result)) {
     return applyResult(services, state, finish(failFetch(resource, result.failure, at), undefined, at), context)
   }
   const answer = result.success
-  if (resource.strangersOnly === true) recordStrangersFetch(services, resource, answer, at.now)
   const until = refusalEnd(answer, at.now)
   // After a redirect, the refusal concerns the host of the final URL.
   const refusal = until === undefined || until <= at.now
@@ -164,26 +166,6 @@ export const processResult = (
   answer.returnRoom?.()
   const finished = finishPoll(services, state, step, answer, at, context)
   return refusal === undefined ? finished : Effect.andThen(finished, refusal)
-}
-
-const recordStrangersFetch = (
-  { ledger }: PollServices,
-  { host, url }: ResourceState,
-  { body, server }: Fetched,
-  now: number
-): void => {
-  if (body.length > 0) ledger.recordFetch({ url, host, server, bytes: body.length }, now)
-}
-
-/** Runs `effect` once there is room for the copies of a large document: in the thread, as entries, and as parameters of statements. */
-export const inReadingRoom = <A>(
-  { readingMemory }: PollServices,
-  resource: ResourceState,
-  { body }: Fetched,
-  effect: Effect.Effect<A>
-): Effect.Effect<A> => {
-  const bytes = readingBytes(resource.url, body)
-  return bytes === 0 ? effect : withRoom(readingMemory, { ...workerTurnOf(resource), bytes }, effect)
 }
 
 /** The key of the pause that an answer asks for. */

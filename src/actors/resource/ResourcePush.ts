@@ -6,7 +6,8 @@ import { type PollContext, stateAfter } from "#domain/poll/PollStep.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import type { PartitionContext, Push, State } from "./Resource.ts"
 import { completePush, fetchInstead } from "./ResourceMailbox.ts"
-import { applyResult, examineDocument, inReadingRoom, type PollServices, recordPingOutcome } from "./ResourcePoll.ts"
+import { inReadingRoom } from "./ReadingRoom.ts"
+import { applyResult, examineDocument, type PollServices, recordPingOutcome } from "./ResourcePoll.ts"
 
 /**
  * Treats a pushed document like the answer of a fetch, with the validators of the last fetch, which are the newest known ones.

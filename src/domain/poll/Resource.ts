@@ -60,7 +60,12 @@ export interface ResourceState {
   readonly hasHubSubscribers?: true
   /** The WebSub face has subscriptions, and no account has any. */
   readonly strangersOnly?: true
+  /** Networks of the clients that asked for the subscriptions; only where strangers alone watch. Absent where an asker is unknown, or for many askers. */
+  readonly askers?: ReadonlyArray<string>
 }
+
+/** Networks of clients among which the fetches of a resource are divided, at most. With more askers, no single one matters. */
+export const maxAskers = 8
 
 /** Fields for the next poll only. */
 const internalFields = [
@@ -79,7 +84,8 @@ const internalFields = [
   "idPolicy",
   "subscribers",
   "hasHubSubscribers",
-  "strangersOnly"
+  "strangersOnly",
+  "askers"
 ] as const satisfies ReadonlyArray<keyof ResourceState>
 
 /** The public fields of a resource. */
@@ -89,16 +95,17 @@ export const resourceProfileOf = (state: ResourceState): ResourceProfile => Stru
 
 /** The state with the subscribers of a later load. */
 export const withSubscribers = (
-  { hasHubSubscribers: _, strangersOnly: __, ...state }: ResourceState,
-  { hasHubSubscribers, strangersOnly, subscribers }: Pick<
+  { askers: _, hasHubSubscribers: __, strangersOnly: ___, ...state }: ResourceState,
+  { askers, hasHubSubscribers, strangersOnly, subscribers }: Pick<
     ResourceState,
-    "hasHubSubscribers" | "strangersOnly" | "subscribers"
+    "askers" | "hasHubSubscribers" | "strangersOnly" | "subscribers"
   >
 ): ResourceState => ({
   ...state,
   subscribers,
   ...(hasHubSubscribers === undefined ? {} : { hasHubSubscribers }),
-  ...(strangersOnly === undefined ? {} : { strangersOnly })
+  ...(strangersOnly === undefined ? {} : { strangersOnly }),
+  ...(askers === undefined ? {} : { askers })
 })
 
 /** Upper bound of the counted subscriptions. A full count of a very popular resource would cost more than its load. */

@@ -1,3 +1,4 @@
+import type { StrangersTopic } from "#domain/limits/StrangerLedger.ts"
 import { siteOf } from "#domain/Topic.ts"
 import type { ResourceState } from "./Resource.ts"
 
@@ -7,8 +8,12 @@ export interface WorkerTurn {
   readonly key: string
   /** Only strangers watch the resource: a thread of their own serves it. */
   readonly isForStrangers: boolean
+  /** The topic of strangers for which the ledger counts the time. */
+  readonly topic?: StrangersTopic
 }
 
 /** Each resource of an account has turns of its own. Resources of strangers share the turns of their site, because names are free. */
-export const workerTurnOf = ({ host, strangersOnly, url }: ResourceState): WorkerTurn =>
-  strangersOnly === true ? { key: siteOf(host), isForStrangers: true } : { key: url, isForStrangers: false }
+export const workerTurnOf = (resource: ResourceState): WorkerTurn =>
+  resource.strangersOnly === true
+    ? { key: siteOf(resource.host), isForStrangers: true, topic: resource }
+    : { key: resource.url, isForStrangers: false }

@@ -5,6 +5,7 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import { hubUrlOf } from "#domain/delivery/Delivery.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
+import { Precedence } from "#domain/ports/Precedence.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal, refuse, refuseUnavailable, Unauthenticated } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
@@ -37,6 +38,7 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
   const authentication = yield* Authentication
   const { exchanges } = yield* DocumentMemory
   const settings = yield* Settings
+  const precedence = yield* Precedence
   const service: ServiceInfo = { ...settings, hub: hubUrlOf(settings), acceptedContents: new AcceptedContents() }
 
   const runOperation = Effect.fnUntraced(function*(
@@ -62,7 +64,8 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     if (streamed !== undefined) return streamed
     if (path === "api") {
       const key = accountKey(caller.account.id)
-      return yield* inMemory(request, key, yield* withContentRoom(exchanges, key, operation.run(hub, call)))
+      const running = precedence.withPrecedence(withContentRoom(exchanges, key, operation.run(hub, call)))
+      return yield* inMemory(request, key, yield* running)
     }
     return yield* canStream ? missingWait : notStreamable(word)
   })

@@ -66,7 +66,15 @@ const kind: Codec<ResourceKind> = {
 }
 
 /** Fields that are fixed when the resource is created, or counted from its subscriptions. */
-type OtherField = "id" | "url" | "host" | "partition" | "subscribers" | "hasHubSubscribers" | "strangersOnly"
+type OtherField =
+  | "id"
+  | "url"
+  | "host"
+  | "partition"
+  | "subscribers"
+  | "hasHubSubscribers"
+  | "strangersOnly"
+  | "askers"
 type StoredField = Exclude<keyof ResourceState, OtherField>
 export type ProfileField = StoredField & keyof ResourceProfile
 export type InnerField = Exclude<StoredField, keyof ResourceProfile>

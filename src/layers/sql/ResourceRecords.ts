@@ -3,6 +3,7 @@ import type { SqlClient } from "effect/sql"
 import { hashString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import { DiskRoom } from "#domain/ports/DiskRoom.ts"
+import { Precedence } from "#domain/ports/Precedence.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { batched } from "./Batched.ts"
 import { bodiesOf, checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
@@ -24,13 +25,14 @@ import { toDeliveries } from "./WrittenDeliveries.ts"
 /**
  * Records changed polls, up to 64 in one statement, and returns their deliveries.
  *
- * Writes of strangers and large writes of accounts have batches of their own: the callers of a batch wait for its slowest write.
+ * Writes of strangers and large writes of accounts have batches of their own: the callers of a batch wait for its slowest write. Each
+ * statement of strangers waits for its turn behind the accounts.
  */
 export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const recordBatch = yield* makeRecordBatch(sql)
   const ofAccounts = recordBatch(2)
   const largeOfAccounts = recordBatch(1)
-  const ofStrangers = recordBatch(1)
+  const ofStrangers = recordBatch(1, (yield* Precedence).strangersTurn)
   return (write: PollWrite) =>
     Effect.suspend(() => {
       const prepared = prepareWrite(write)
@@ -47,14 +49,15 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
 const makeRecordBatch = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   const { count, trim } = yield* makeResourceBytes(sql)
   const { countStrangers } = yield* DiskRoom
-  return (concurrency: number) =>
+  return (concurrency: number, turn: Effect.Effect<void> = Effect.void) =>
     batched<PreparedWrite, ReadonlyArray<Delivery>>({
       concurrency,
       maxInputs: 64,
       run: Effect.fnUntraced(function*(writes) {
         const deliveries = new Map<PreparedWrite, ReadonlyArray<Delivery>>()
         for (const round of roundsOf(writes)) {
-          const recorded = yield* recordRound(sql, round)
+          yield* turn
+          const recorded = yield* recordRound(sql, round, turn)
           round.forEach((write, i) => deliveries.set(write, recorded[i] ?? []))
           for (const { bytes, write: { state } } of round) {
             if (state.strangersOnly === true && bytes > 0) countStrangers?.(state.partition, bytes)
@@ -74,12 +77,16 @@ const makeRecordBatch = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
     })
 })
 
-const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes: ReadonlyArray<PreparedWrite>) {
+const recordRound = Effect.fnUntraced(function*(
+  sql: SqlClient.SqlClient,
+  writes: ReadonlyArray<PreparedWrite>,
+  turn: Effect.Effect<void>
+) {
   const now = yield* Clock.currentTimeMillis
   const shape = shapeOf(writes)
   const [first] = writes
   const rows = first !== undefined && first.bodies === undefined
-    ? yield* recordLarge(sql, first, now)
+    ? yield* recordLarge(sql, first, now, turn)
     : yield* run(retryConflicts(sql.unsafe<RecordedRow>(recordSql[shape], recordParameters(shape, writes, now))))
   const byResource = Map.groupBy(rows, ({ resource }) => resource)
   return writes.map(({ write }) => deliveriesOf(write, byResource.get(write.state.id) ?? [], now))
@@ -91,7 +98,12 @@ const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes
  * Announced entries need one transaction: after a crash in between, they would count as known. The entries in front of the first announced
  * one need none, so that further statements have their turn between two pieces. The order of storing stays.
  */
-const recordLarge = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, prepared: PreparedWrite, now: number) {
+const recordLarge = Effect.fnUntraced(function*(
+  sql: SqlClient.SqlClient,
+  prepared: PreparedWrite,
+  now: number,
+  turn: Effect.Effect<void>
+) {
   const { write } = prepared
   const stored: Array<{ readonly seq: bigint; readonly hash: bigint }> = []
   const writeRest = Effect.suspend(() =>
@@ -101,6 +113,7 @@ const recordLarge = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, prepar
   const first = write.entries.findIndex(({ id }) => announced.has(id))
   const ahead = new Set(write.entries.slice(0, first < 0 ? undefined : first).map(({ id }) => id))
   for (const piece of piecesOf(write, now, (id) => ahead.has(id) || announced.size === 0)) {
+    yield* turn
     yield* run(retryConflicts(writePiece(sql, piece)))
   }
   if (announced.size === 0) return yield* run(retryConflicts(writeRest))
@@ -113,6 +126,7 @@ const recordLarge = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, prepar
     for (const piece of piecesOf(write, now, (id) => !ahead.has(id))) stored.push(...yield* writePiece(sql, piece))
     return yield* writeRest
   })
+  yield* turn
   return yield* run(retryConflicts(sql.withTransaction(writeAll)))
 })
 

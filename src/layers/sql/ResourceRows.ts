@@ -1,4 +1,4 @@
-import { maxCountedSubscribers, type ResourceProfile, type ResourceState } from "#domain/poll/Resource.ts"
+import { maxAskers, maxCountedSubscribers, type ResourceProfile, type ResourceState } from "#domain/poll/Resource.ts"
 import { hasRow, isLive } from "./Conditions.ts"
 import {
   innerColumns,
@@ -17,7 +17,8 @@ export interface ResourceRow extends ProfileRow, Readonly<Record<InnerField, unk
   readonly host: string
   readonly partition: number
   readonly subscribers: number
-  readonly on_hub: boolean
+  /** Of the live subscriptions on the hub face; null without any. Empty where an asker is unknown, or for many askers. */
+  readonly askers: ReadonlyArray<string> | null
   readonly of_accounts: boolean
 }
 
@@ -38,7 +39,11 @@ export const selectResources = `
 select r.id::float8 as id, r.url, r.host, r.partition, ${profileSelect}, ${selectList(innerColumns)},
   (select count(*) from (select from subscriptions u where u.resource_id = r.id
   and ${isLive("u")} limit ${maxCountedSubscribers}) counted)::int4 as subscribers,
-  ${hasRow(`subscriptions u where u.resource_id = r.id and u.face = 1 and ${isLive("u")}`)} as on_hub,
+  (select case when count(*) < ${maxCountedSubscribers} and count(asker) = count(*) and count(distinct asker) <= ${maxAskers}
+    then array_agg(distinct asker) else '{}' end
+  from (select u.asker from subscriptions u where u.resource_id = r.id and u.account_id = 0 and u.face = 1 and ${
+    isLive("u")
+  } limit ${maxCountedSubscribers}) asking having count(*) > 0) as askers,
   ${hasRow("subscriptions u where u.resource_id = r.id and u.face = 0")} as of_accounts
 from ${resourceTables}`
 
@@ -62,9 +67,18 @@ export const profileOf = (id: number, row: ProfileRow): ResourceProfile => {
 }
 
 export const resourceOf = (row: ResourceRow): ResourceState => {
-  const { host, id, of_accounts, on_hub, partition, subscribers, url } = row
-  const hub = { ...(on_hub && { hasHubSubscribers: true }), ...(on_hub && !of_accounts && { strangersOnly: true }) }
-  const state = { id, url, host, partition, subscribers, ...hub }
+  const { askers, host, id, of_accounts, partition, subscribers, url } = row
+  const isOfStrangers = askers !== null && !of_accounts
+  const state = {
+    id,
+    url,
+    host,
+    partition,
+    subscribers,
+    ...(askers !== null && { hasHubSubscribers: true }),
+    ...(isOfStrangers && { strangersOnly: true }),
+    ...(isOfStrangers && askers.length > 0 && { askers })
+  }
   assign(state, profileColumns, row)
   assign(state, innerColumns, row)
   return state as ResourceState

@@ -57,6 +57,7 @@ const newSubscriptionFields = {
   })),
   leaseUntil: Schema.optionalKey(Schema.Finite),
   network: Schema.optionalKey(Schema.String),
+  asker: Schema.optionalKey(Schema.String),
   topic: Schema.Struct({ given: Schema.String, canonical: Schema.String, host: Schema.String }),
   partition: Schema.Finite,
   periodSeconds: Schema.optionalKey(Schema.Finite),

@@ -47,6 +47,7 @@ export interface SubscriptionRow {
   readonly lease_until: number | null
   readonly created_at: number
   readonly network: string | null
+  readonly asker: string | null
   readonly labels: ReadonlyArray<string>
 }
 
@@ -57,7 +58,7 @@ export const subscriptionSelect =
   ${millis("u.failing_since")} as failing_since, u.failing_announced as announced,
   ${millis("u.lease_until")} as lease_until, ${millis("u.previous_secret_until")} as previous_until, ${
     millis("u.created_at")
-  } as created_at, u.network, u.labels`
+  } as created_at, u.network, u.asker, u.labels`
 
 /** Sealed columns. */
 type SecretColumn = "secret" | "previous_secret" | "headers"
@@ -122,6 +123,7 @@ const withoutSecrets = (row: SubscriptionRow): Subscription => {
     ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),
     createdAt: row.created_at,
     ...(row.network === null ? {} : { network: row.network }),
+    ...(row.asker === null ? {} : { asker: row.asker }),
     ...(row.labels.length > 0 && { labels: row.labels })
   }
 }

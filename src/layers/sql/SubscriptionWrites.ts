@@ -70,13 +70,13 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
 
 const upsertSql = `
   insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method, network, retry,
-    previous_secret, previous_secret_until, headers, labels)
+    previous_secret, previous_secret_until, headers, labels, asker)
   values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::bytea, $9::int2, $10::int2,
   ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2, $14::text, $15::int2,
-  $16::bytea, ${instant("$17::float8")}, $18::bytea, coalesce($19::text[], '{}'))
+  $16::bytea, ${instant("$17::float8")}, $18::bytea, coalesce($19::text[], '{}'), $20::text)
   on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
     host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method,
-    state = excluded.state, lease_until = excluded.lease_until, network = excluded.network, retry = excluded.retry,
+    state = excluded.state, lease_until = excluded.lease_until, network = excluded.network, asker = excluded.asker, retry = excluded.retry,
     previous_secret = excluded.previous_secret, previous_secret_until = excluded.previous_secret_until,
     headers = coalesce(excluded.headers, u.headers), labels = coalesce($19::text[], u.labels),
     failing_since = case when u.state = 2 then null else u.failing_since end,
@@ -107,7 +107,8 @@ const upsert = Effect.fnUntraced(
       previous.sealed,
       previous.until,
       headers === undefined ? null : box.seal(JSON.stringify(headers), secretPurpose("headers", wanted)),
-      labels === undefined ? null : column.texts(labels)
+      labels === undefined ? null : column.texts(labels),
+      wanted.asker ?? null
     ])
     return row ?? (yield* selectUnchanged(sql, wanted, resourceId))
   }

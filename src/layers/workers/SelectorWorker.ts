@@ -1,9 +1,8 @@
-import { Clock, type Duration, Effect, Layer } from "effect"
+import { type Duration, Effect, Layer } from "effect"
 import type { WorkerTurn } from "#domain/poll/WorkerTurn.ts"
 import { Selector, SelectorError } from "#domain/ports/Selector.ts"
 import type { SelectRequest, SelectResponse } from "#layers/workers/selector/worker.ts"
-import { WorkerThread } from "./WorkerThread.ts"
-import { WorkerTurns } from "./WorkerTurns.ts"
+import * as WorkerLanes from "./WorkerLanes.ts"
 
 /** Path checks in the queue. Any client may cause checks. */
 const maxQueuedChecks = 64
@@ -27,16 +26,12 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
   Layer.effect(
     Selector,
     Effect.gen(function*() {
-      const forAccounts = yield* makeLane
-      const forStrangers = yield* makeLane
+      const lanes = yield* WorkerLanes.make<SelectRequest, SelectResponse>({ script, name: "selector" })
       let queuedChecks = 0
-      const ask = Effect.fnUntraced(function*(request: SelectRequest, { isForStrangers, key }: WorkerTurn) {
-        const { thread, turns } = isForStrangers ? forStrangers : forAccounts
-        const response = yield* turns.run(
-          key,
-          Effect.mapError(thread.request(request, deadline), (reason) =>
-            new SelectorError({ reason: { _tag: "Killed", message: `nothing could be selected: ${reason}` } }))
-        )
+      const ask = Effect.fnUntraced(function*(request: SelectRequest, turn: WorkerTurn) {
+        const response = yield* lanes.run(turn, (requestThread) =>
+          Effect.mapError(requestThread(request, deadline), (reason) =>
+            new SelectorError({ reason: { _tag: "Killed", message: `nothing could be selected: ${reason}` } })))
         if (response._tag === "Failed") {
           return yield* new SelectorError({ reason: { _tag: response.reason, message: response.message } })
         }
@@ -78,17 +73,7 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
 
 export const layer = layerWith({ deadline: "5 seconds" })
 
-/** A thread and its turns. The thread starts with its first request. */
-const makeLane = Effect.gen(function*() {
-  const thread = yield* Effect.acquireRelease(Effect.sync(makeThread), (thread) => thread.stop)
-  return { thread, turns: new WorkerTurns(yield* Clock.Clock) }
-})
-
-const makeThread = () =>
-  new WorkerThread<SelectRequest, SelectResponse>({
-    script: new URL(import.meta.resolve("#layers/workers/selector/worker.ts")),
-    name: "selector"
-  })
+const script = new URL(import.meta.resolve("#layers/workers/selector/worker.ts"))
 
 const checkLength = ({ length }: Uint8Array): Effect.Effect<void, SelectorError> =>
   length > maxDocumentBytes

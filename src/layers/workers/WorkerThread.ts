@@ -1,11 +1,17 @@
 import { type Duration, Effect } from "effect"
-import { parentPort, type Worker } from "node:worker_threads"
+import * as os from "node:os"
+import { parentPort, type Worker, workerData } from "node:worker_threads"
 import { startWorker } from "#layers/WorkerMemory.ts"
 
 export interface WorkerThreadOptions {
   readonly script: URL
   readonly name: string
+  /** On a busy machine, threads of the normal priority run first. */
+  readonly hasLowPriority?: boolean
 }
+
+/** Priority of a thread for strangers: beside a thread of the normal priority, the kernel gives such a thread a tenth of a processor. */
+const lowPriority = 10
 
 /** Memory of a thread. Node ends a thread that needs more. */
 const resourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 48 }
@@ -13,8 +19,17 @@ const resourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 
 /** First message of a thread, after its script has loaded. */
 const readyMessage = "ready"
 
+const isLowPriority = (data: unknown): boolean =>
+  typeof data === "object" && data !== null && "hasLowPriority" in data && data.hasLowPriority === true
+
+/** Linux alone has a priority for each thread. Elsewhere, the call would change the priority of the whole process. */
+const lowerPriority = (): void => {
+  if (process.platform === "linux") os.setPriority(lowPriority)
+}
+
 /** Runs in the thread: responds to requests one after the other, in their order. */
 export const serveRequests = <Request, Response>(respond: (request: Request) => Response): void => {
+  if (isLowPriority(workerData)) lowerPriority()
   parentPort?.on("message", (request: Request) => parentPort?.postMessage(respond(request)))
   parentPort?.postMessage(readyMessage)
 }
@@ -111,8 +126,8 @@ export class WorkerThread<Request, Response> {
   #getOrStart(): Worker {
     if (this.#worker !== undefined) return this.#worker
     this.#isReady = false
-    const { name, script } = this.#options
-    const worker = startWorker(script, name, resourceLimits)
+    const { hasLowPriority = false, name, script } = this.#options
+    const worker = startWorker(script, name, resourceLimits, { hasLowPriority })
     const onLoss = () => {
       if (this.#worker === worker) this.#worker = undefined
     }

@@ -39,6 +39,16 @@ describe("addLanguages", () => {
     }))
 })
 
+describe("addLanguages for strangers", () => {
+  it.effect("asks for no entry", () =>
+    Effect.gen(function*() {
+      const detector = { detect: () => Effect.die("asked") }
+      const state = initialState({ strangersOnly: true })
+      const change = { state, entries: [long("a")], updated: [], announce: undefined }
+      assert.strictEqual(yield* addLanguages(detector, change), change)
+    }))
+})
+
 /** Says the first letter of each text, and counts the texts. */
 const makeLetterDetector = () => {
   const counter = { texts: 0 }

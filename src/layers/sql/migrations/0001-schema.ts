@@ -225,6 +225,7 @@ const subscriptions = [
     signature_method smallint,                  -- 0 sha1, 1 sha256, 2 sha384, 3 sha512; null: both sha1 and sha256
     on_trial boolean not null default false,
     network text,                               -- of the address at which the callback agreed; null on the api face
+    asker text,                                 -- network of the client that asked last; null on the api face
     retry smallint,                             -- 0 short, 1 days; null: the default of the face
     failing_since timestamptz,                  -- first failed attempt after the last success; null: not failing
     failing_announced smallint not null default 0, -- milestones of the failing that are announced

@@ -1,0 +1,26 @@
+import type { Effect } from "effect"
+import { withRoom } from "#actors/limits/MemoryRoom.ts"
+import { readingBytes } from "#domain/poll/ReadingMemory.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
+import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
+import type { Fetched } from "#domain/ports/Fetcher.ts"
+import type { PollServices } from "./ResourcePoll.ts"
+
+/** Documents of accounts from so many bytes on precede the work of strangers. Smaller ones take milliseconds. */
+const minPrecedingBytes = 64 * 1024
+
+/**
+ * Runs `effect` once there is room for the copies of a large document: in the thread, as entries, and as parameters of statements.
+ *
+ * Strangers' work waits meanwhile for a document of an account.
+ */
+export const inReadingRoom = <A>(
+  { precedence, readingMemory }: PollServices,
+  resource: ResourceState,
+  { body }: Fetched,
+  effect: Effect.Effect<A>
+): Effect.Effect<A> => {
+  const bytes = readingBytes(resource.url, body)
+  const run = bytes === 0 ? effect : withRoom(readingMemory, { ...workerTurnOf(resource), bytes }, effect)
+  return resource.strangersOnly !== true && body.length >= minPrecedingBytes ? precedence.withPrecedence(run) : run
+}
