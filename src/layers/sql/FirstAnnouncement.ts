@@ -1,6 +1,7 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Document } from "#domain/delivery/Notification.ts"
+import { Precedence } from "#domain/ports/Precedence.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { isLive, stateColumns, stateValues } from "./Conditions.ts"
 import { notificationOfWrite, statusToSend } from "./NotificationContent.ts"
@@ -53,6 +54,7 @@ from d where state = 0 order by id`
 
 export const announceFirst = (sql: SqlClient.SqlClient) =>
   Effect.fn("ResourceStore.announceFirst")(function*(state: ResourceState, document: Document) {
+    if (state.strangersOnly === true) yield* (yield* Precedence).strangersTurn
     const now = yield* Clock.currentTimeMillis
     const rows = yield* run(retryConflicts(sql.unsafe<WrittenDelivery>(announceSql, [
       now,
