@@ -1,10 +1,11 @@
 import type { Effect } from "effect"
 import { withRoom } from "#actors/limits/MemoryRoom.ts"
 import { readingBytes } from "#domain/poll/ReadingMemory.ts"
+import type { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
+import type { AccountPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
-import type { PollServices } from "./ResourcePoll.ts"
 
 /** Documents of accounts from so many bytes on precede the work of strangers. Smaller ones take milliseconds. */
 const minPrecedingBytes = 64 * 1024
@@ -15,7 +16,7 @@ const minPrecedingBytes = 64 * 1024
  * Strangers' work waits meanwhile for a document of an account.
  */
 export const inReadingRoom = <A>(
-  { precedence, readingMemory }: PollServices,
+  { precedence, readingMemory }: { readonly precedence: AccountPrecedence; readonly readingMemory: MemoryBudget },
   resource: ResourceState,
   { body }: Fetched,
   effect: Effect.Effect<A>

@@ -1,12 +1,12 @@
 import { Result } from "effect"
+import type { StrangerLedger } from "#domain/limits/StrangerLedger.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import type { Fetched, FetchError } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
-import type { PollServices } from "./ResourcePoll.ts"
 
 /** Counts the bytes of a fetch for strangers in the ledger. A document that is too large counts with the most that is read of it. */
 export const recordStrangersFetch = (
-  { ledger }: PollServices,
+  { ledger }: { readonly ledger: StrangerLedger },
   { askers, host, url }: ResourceState,
   result: Result.Result<Fetched, FetchError>,
   now: number
