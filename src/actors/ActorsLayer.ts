@@ -14,6 +14,7 @@ import * as ImportLayer from "#actors/operations/ImportLayer.ts"
 import * as HubLayer from "#actors/operations/HubLayer.ts"
 import * as IntentVerificationLayer from "#actors/operations/IntentVerificationLayer.ts"
 import * as ListenersLayer from "#actors/stream/ListenersLayer.ts"
+import * as StrangersTurns from "#actors/operations/StrangersTurns.ts"
 import * as OpenHubLayer from "#actors/operations/OpenHubLayer.ts"
 import * as SubscriptionControlLayer from "#actors/operations/SubscriptionControlLayer.ts"
 import * as DeliveryReportsLayer from "#actors/operations/DeliveryReportsLayer.ts"
@@ -36,7 +37,10 @@ const partitionStarter = PartitionStarterLayer.layer.pipe(
 )
 
 /** The `Hub` with both its faces. */
-const hub = HubLayer.layer.pipe(Layer.provide(OpenHubLayer.layer), Layer.provide(IntentVerificationLayer.layer))
+const hub = HubLayer.layer.pipe(
+  Layer.provide(OpenHubLayer.layer.pipe(Layer.provide(StrangersTurns.layer))),
+  Layer.provide(IntentVerificationLayer.layer)
+)
 
 /** All actors of a runner, and the `Hub` in front of them. Needs the ports, the `Senders`, and `Sharding` for the shards of this runner. */
 export const layer = Layer.mergeAll(

@@ -3,6 +3,7 @@ import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { subscriptionFieldsOf } from "#domain/Event.ts"
 import { EventLog } from "#domain/ports/EventLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { Precedence } from "#domain/ports/Precedence.ts"
 import type { Verification } from "#domain/ports/VerificationQueue.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { warnOfStoreError } from "#domain/ports/StoreError.ts"
@@ -88,6 +89,7 @@ const makeVerifySubscribe = Effect.gen(function*() {
   const refresh = yield* makeRefreshBeforeSubscribe
   const activate = yield* makeActivate
   const { checkNetworkLimit } = yield* makeSubscriptionLimits
+  const { strangersTurn } = yield* Precedence
   const writer = yield* makeSubscriptionWriter(awaited)
 
   /**
@@ -113,6 +115,7 @@ const makeVerifySubscribe = Effect.gen(function*() {
       )
     )
     if (subscription.face === "api") return yield* writer.save(subscription)
+    yield* strangersTurn
     const leaseUntil = (yield* Clock.currentTimeMillis) + leaseSeconds * 1000
     const leased = { ...subscription, leaseUntil, ...(network === undefined ? {} : { network }) }
     if (isActive) return yield* writer.save(leased)

@@ -28,6 +28,7 @@ import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
 import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
 import { refuseStrangersEvents } from "./ParseTopic.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
+import { StrangersTurns } from "./StrangersTurns.ts"
 import { makeRecordDenied } from "./RecordDenial.ts"
 import { makeSubscriptionLimits } from "./SubscriptionLimits.ts"
 
@@ -51,6 +52,16 @@ export const layer = Layer.effect(
     const queue = yield* VerificationQueue
     const { baseUrl } = yield* Settings
     const diskRoom = yield* DiskRoom
+    const turns = yield* StrangersTurns
+
+    /** Checks the limits of a new subscription, and returns its lane; undefined without a row. */
+    const checkLimits = Effect.fnUntraced(function*(subscription: NewSubscription, { target }: VerificationOrigin) {
+      const lane = yield* laneOf(subscription)
+      if (lane !== undefined) return lane
+      yield* checkSiteLimit(subscription)
+      yield* checkNetworkLimit(target)
+      return undefined
+    })
 
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const subscription = yield* parse(request, request.callback)
@@ -59,12 +70,8 @@ export const layer = Layer.effect(
       yield* checkAddress(subscription.topic.canonical, "hub.topic")
       yield* checkAddress(subscription.endpoint, "hub.callback")
       yield* checkFragment(subscription.topic)
-      const lane = yield* laneOf(subscription)
       const origin = yield* findOrigin(subscription, request.address)
-      if (lane === undefined) {
-        yield* checkSiteLimit(subscription)
-        yield* checkNetworkLimit(origin.target)
-      }
+      const lane = yield* turns.run(origin.network, checkLimits(subscription, origin))
       if (lane !== "confirmed" && !diskRoom.forStrangers()) return yield* refuseFullDisk
       const leaseSeconds = grantLease(request.leaseSeconds)
       const asked = origin.network === "" ? subscription : { ...subscription, asker: origin.network }
@@ -74,13 +81,13 @@ export const layer = Layer.effect(
 
     const unsubscribe = Effect.fn("OpenHub.unsubscribe")(function*(request: UnsubscribeRequest) {
       const subscription = yield* parse(request, request.callback ?? "")
-      const lane = yield* laneOf(subscription)
+      const origin = yield* findOrigin(subscription, request.address)
+      const lane = yield* turns.run(origin.network, laneOf(subscription))
       // a waiting subscribe can be taken back as well
       if (lane === undefined && !(yield* refuseStoreErrors(queue.contains(subscription)))) {
         return yield* refuseNotSubscribed(subscription)
       }
       const verification = { mode: "unsubscribe" as const, subscription, ...tokenOf(request) }
-      const origin = yield* findOrigin(subscription, request.address)
       return yield* enqueue(verification, lane ?? "new", request, origin)
     })
 
@@ -96,6 +103,7 @@ const makeEnqueue = Effect.gen(function*() {
   const awaitFirstDocument = yield* makeAwaitFirstDocument
   const recordDenied = yield* makeRecordDenied
   const withSyncSlot = makeSyncSlots()
+  const turns = yield* StrangersTurns
   return Effect.fnUntraced(
     function*(
       queued: Verification,
@@ -119,7 +127,7 @@ const makeEnqueue = Effect.gen(function*() {
         )
         return "done" as const
       }
-      const added = yield* refuseStoreErrors(queue.add(queued, lane, origin))
+      const added = yield* turns.run(origin.network, refuseStoreErrors(queue.add(queued, lane, origin)))
       if (added === "site-full") return yield* refuseBusySite(host, 60)
       if (added === "asker-full") return yield* refuseBusyAsker(60)
       if (added === "lane-full") return yield* refuseBusyHub

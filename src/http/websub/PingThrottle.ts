@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { PublishOptions } from "#actors/operations/Hub.ts"
+import { Precedence } from "#domain/ports/Precedence.ts"
 import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
 import { type Refusal, refuseThrottled } from "#domain/Refusal.ts"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
@@ -34,6 +35,7 @@ export const makePingThrottle = Effect.fnUntraced(
     const recordRate = new RateLimiter(recordLimit, { maxKeys: 1, maxDebtMs: 0 })
     const clientRecordRate = new RateLimiter(clientRecordLimit, { maxKeys, maxDebtMs: 0 })
     const ledger = yield* StrangersLedger
+    const { strangersTurn } = yield* Precedence
     const waiting = new Set<string>()
     const waitingOf = new KeyedCounter(maxWaiting)
 
@@ -66,6 +68,7 @@ export const makePingThrottle = Effect.fnUntraced(
       const now = yield* Clock.currentTimeMillis
       const clientWaitMs = ledger.tryPings(client, topics.length, now)
       if (clientWaitMs > 0) return yield* refuseThrottled(tooManyPings, clientWaitMs / 1000)
+      yield* strangersTurn
       for (const given of topics) {
         const parsed = Topic.parse(given)
         if (parsed._tag === "Failure") continue

@@ -1,10 +1,10 @@
 import { Clock, Duration, Effect } from "effect"
+import { FairQueue } from "#domain/limits/FairQueue.ts"
 import type { StrangersTopic } from "#domain/limits/StrangerLedger.ts"
 import type { WorkerTurn } from "#domain/poll/WorkerTurn.ts"
 import { Precedence } from "#domain/ports/Precedence.ts"
 import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
 import { WorkerThread, type WorkerThreadOptions } from "./WorkerThread.ts"
-import { WorkerTurns } from "./WorkerTurns.ts"
 
 /** Deadlines of strangers, as a multiple of those of accounts: their threads have a low priority on a busy machine. */
 const patience = 3
@@ -40,7 +40,7 @@ export const make = Effect.fnUntraced(function*<Request, Response>(
         Effect.sync(() => new WorkerThread<Request, Response>({ ...options, hasLowPriority: isForStrangers })),
         (thread) => thread.stop
       ),
-      (thread) => ({ thread, turns: new WorkerTurns(clock) })
+      (thread) => ({ thread, turns: new FairQueue(() => clock.currentTimeMillisUnsafe()) })
     )
   const forAccounts = yield* makeLane(false)
   const forStrangers = yield* makeLane(true)

@@ -1,7 +1,7 @@
-import { type Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 
-/** Keys whose use of the thread is remembered. */
+/** Keys whose use is remembered. */
 const maxKeys = 10_000
 
 /** Time that a turn costs at least, in ms. */
@@ -21,29 +21,30 @@ interface Waiter {
 }
 
 /**
- * Turns at one thread, by the time that each key has used: start-time fair queueing.
+ * Turns at one thread, or at other work that is done one at a time, by the time that each key has used: start-time fair queueing.
  *
- * A key that used the thread for five seconds waits until the other waiting keys had five seconds, too. An idle key saves up nothing.
+ * A key that took five seconds waits until the other waiting keys had five seconds, too. An idle key saves up nothing.
  *
  * @see https://dl.acm.org/doi/10.1145/248157.248171
  */
-export class WorkerTurns {
-  readonly #clock: Clock.Clock
+export class FairQueue {
+  readonly #now: () => number
   readonly #waiters = new Set<Waiter>()
   /** Virtual end of the last turn of each key. */
   readonly #ends = new BoundedMap<string, number>(maxKeys)
   #virtualMs = 0
   #isBusy = false
 
-  constructor(clock: Clock.Clock) {
-    this.#clock = clock
+  /** `now` is epoch ms. */
+  constructor(now: () => number) {
+    this.#now = now
   }
 
   /** Runs `effect` in a turn of its own. An interrupted waiter leaves the queue. */
   run<A, E, R>(key: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
       const turn: Turn = { key, startMs: 0, startedAt: undefined }
-      // The end is installed before the turn: an interruption in between would block the thread.
+      // The end is installed before the turn: an interruption in between would block the queue.
       return Effect.ensuring(Effect.andThen(this.#awaitTurn(turn), effect), Effect.sync(() => this.#end(turn)))
     })
   }
@@ -68,12 +69,12 @@ export class WorkerTurns {
   #start(turn: Turn): void {
     this.#isBusy = true
     this.#virtualMs = Math.max(this.#virtualMs, turn.startMs)
-    turn.startedAt = this.#clock.currentTimeMillisUnsafe()
+    turn.startedAt = this.#now()
   }
 
   #end({ key, startMs, startedAt }: Turn): void {
     if (startedAt === undefined) return
-    const costMs = Math.max(this.#clock.currentTimeMillisUnsafe() - startedAt, minCostMs)
+    const costMs = Math.max(this.#now() - startedAt, minCostMs)
     this.#ends.set(key, startMs + costMs)
     this.#isBusy = false
     const next = this.#takeNext()
@@ -82,7 +83,7 @@ export class WorkerTurns {
     next.admit()
   }
 
-  /** Removes and returns the waiter with the earliest turn. Its key may have used the thread since its arrival. */
+  /** Removes and returns the waiter with the earliest turn. Its key may have had turns since its arrival. */
   #takeNext(): Waiter | undefined {
     let next: Waiter | undefined
     for (const waiter of this.#waiters) {

@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { WorkerTurns } from "#layers/workers/WorkerTurns.ts"
+import { FairQueue } from "#domain/limits/FairQueue.ts"
 
-/** Jobs of one thread, which log their ends. */
+/** Jobs of one queue, which log their ends. */
 const makeJobs = Effect.gen(function*() {
-  const turns = new WorkerTurns(yield* Clock.Clock)
+  const clock = yield* Clock.Clock
+  const turns = new FairQueue(() => clock.currentTimeMillisUnsafe())
   const ended: Array<string> = []
   const job = (key: string, name: string, ms: number) =>
     turns.run(key, Effect.andThen(Effect.sleep(ms), Effect.sync(() => ended.push(name))))
@@ -14,7 +15,7 @@ const makeJobs = Effect.gen(function*() {
 
 const immediately = { startImmediately: true }
 
-describe("WorkerTurns", () => {
+describe("FairQueue", () => {
   it.effect("runs one job at a time, in order of arrival for equal use", () =>
     Effect.gen(function*() {
       const { ended, start } = yield* makeJobs
