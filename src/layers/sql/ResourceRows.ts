@@ -41,7 +41,7 @@ select r.id::float8 as id, r.url, r.host, r.partition, ${profileSelect}, ${selec
   and ${isLive("u")} limit ${maxCountedSubscribers}) counted)::int4 as subscribers,
   (select case when count(*) < ${maxCountedSubscribers} and count(asker) = count(*) and count(distinct asker) <= ${maxAskers}
     then array_agg(distinct asker) else '{}' end
-  from (select u.asker from subscriptions u where u.resource_id = r.id and u.account_id = 0 and u.face = 1 and ${
+  from (select u.asker from subscriptions u where u.resource_id = r.id and u.face = 1 and ${
     isLive("u")
   } limit ${maxCountedSubscribers}) asking having count(*) > 0) as askers,
   ${hasRow("subscriptions u where u.resource_id = r.id and u.face = 0")} as of_accounts
