@@ -30,25 +30,28 @@ describe("decompression bombs", () => {
       }))
   }
 
-  live("strangers' documents have 8 MiB, compressed or not, and accounts' documents more", () =>
-    Effect.gen(function*() {
-      const most = Buffer.alloc(8 * 1024 * 1024)
-      const more = Buffer.alloc(most.length + 1)
-      const origin = yield* serve(({ path }, response) => {
-        const body = path.includes("most") ? most : more
-        if (!path.includes("gzip")) return response.end(body)
-        response.setHeader("Content-Encoding", "gzip").end(zlib.gzipSync(body))
+  live(
+    "strangers' documents have 8 MiB, compressed or not, and accounts' documents more",
+    () =>
+      Effect.gen(function*() {
+        const most = Buffer.alloc(8 * 1024 * 1024)
+        const more = Buffer.alloc(most.length + 1)
+        const origin = yield* serve(({ path }, response) => {
+          const body = path.includes("most") ? most : more
+          if (!path.includes("gzip")) return response.end(body)
+          response.setHeader("Content-Encoding", "gzip").end(zlib.gzipSync(body))
+        })
+        const ofStrangers = (path: string) => ({ url: `${origin.url}/${path}`, strangersOnly: true })
+        for (const path of ["most", "most/gzip"]) {
+          assert.strictEqual((yield* fetch(ofStrangers(path))).body.length, most.length)
+        }
+        assert.deepStrictEqual(yield* Effect.forEach(["more", "more/gzip"], (path) => failureOf(ofStrangers(path))), [
+          "TooLarge: 127.0.0.1: larger than 8388608 bytes",
+          "TooLarge: 127.0.0.1: larger than 8388608 bytes after decompression"
+        ])
+        assert.strictEqual((yield* fetch(`${origin.url}/more/gzip`)).body.length, more.length)
       })
-      const ofStrangers = (path: string) => ({ url: `${origin.url}/${path}`, strangersOnly: true })
-      for (const path of ["most", "most/gzip"]) {
-        assert.strictEqual((yield* fetch(ofStrangers(path))).body.length, most.length)
-      }
-      assert.deepStrictEqual(yield* Effect.forEach(["more", "more/gzip"], (path) => failureOf(ofStrangers(path))), [
-        "TooLarge: 127.0.0.1: larger than 8388608 bytes",
-        "TooLarge: 127.0.0.1: larger than 8388608 bytes after decompression"
-      ])
-      assert.strictEqual((yield* fetch(`${origin.url}/more/gzip`)).body.length, more.length)
-    }))
+  )
 
   live("gzip without a header", () =>
     Effect.gen(function*() {

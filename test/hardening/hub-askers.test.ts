@@ -38,7 +38,10 @@ describe("the client network that asked for subscriptions at the open hub", () =
       const large = documentOf(["a".repeat(8 * mebibyte - 4)])
       web.serve("http://first.example/", () => Effect.succeed(large))
       yield* subscribeFrom("192.0.2.7", "http://first.example/")
-      assert.strictEqual(ledger.findPause({ host: "b.example", askers: ["192.0.2.0/24"] }, 1_000)?.waitMs, hourMs / 2048)
+      assert.strictEqual(
+        ledger.findPause({ host: "b.example", askers: ["192.0.2.0/24"] }, 1_000)?.waitMs,
+        hourMs / 2048
+      )
       yield* fetchGibibytes(["192.0.2.0/24"], 4, 1_000)
 
       yield* subscribeFrom("192.0.2.99", "http://second.example/")
@@ -79,6 +82,9 @@ describe("the client network that asked for subscriptions at the open hub", () =
       const tooLarge = new FetchError({ reason: { _tag: "TooLarge", message: "larger than 8388608 bytes" } })
       web.serve("http://large.example/", () => Effect.fail(tooLarge))
       yield* subscribeFrom("192.0.2.7", "http://large.example/")
-      assert.strictEqual(ledger.findPause({ host: "b.example", askers: ["192.0.2.0/24"] }, 1_000)?.waitMs, hourMs / 2048)
+      assert.strictEqual(
+        ledger.findPause({ host: "b.example", askers: ["192.0.2.0/24"] }, 1_000)?.waitMs,
+        hourMs / 2048
+      )
     }).pipe(Effect.provide(layer)))
 })

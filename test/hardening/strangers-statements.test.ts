@@ -11,8 +11,10 @@ const precedence = new AccountPrecedence()
 const stores = storesSql.pipe(Layer.provide(Layer.succeed(Precedence, precedence)))
 
 /** Entries of more than a statement, so that they are written in pieces. */
-const largeEntries = Array.from({ length: 10 }, (_, n) =>
-  entry(`${n}`, { title: { type: "text", value: `${n}`.repeat(500_000) } }))
+const largeEntries = Array.from(
+  { length: 10 },
+  (_, n) => entry(`${n}`, { title: { type: "text", value: `${n}`.repeat(500_000) } })
+)
 
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`statements of strangers, ${engine.name}`, () => {

@@ -34,7 +34,9 @@ export class AccountPrecedence {
 
   /** Waits for the turn of a step of strangers. */
   readonly strangersTurn: Effect.Effect<void> = Effect.suspend(() =>
-    this.#underWay === 0 ? Effect.void : Effect.timeoutOrElse(this.#nextFree, { duration: maxWait, orElse: () => Effect.void })
+    this.#underWay === 0
+      ? Effect.void
+      : Effect.timeoutOrElse(this.#nextFree, { duration: maxWait, orElse: () => Effect.void })
   )
 
   readonly #nextFree = Effect.callback<void>((resume) => {

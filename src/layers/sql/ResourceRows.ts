@@ -42,8 +42,8 @@ select r.id::float8 as id, r.url, r.host, r.partition, ${profileSelect}, ${selec
   (select case when count(*) < ${maxCountedSubscribers} and count(asker) = count(*) and count(distinct asker) <= ${maxAskers}
     then array_agg(distinct asker) else '{}' end
   from (select u.asker from subscriptions u where u.resource_id = r.id and u.face = 1 and ${
-    isLive("u")
-  } limit ${maxCountedSubscribers}) asking having count(*) > 0) as askers,
+  isLive("u")
+} limit ${maxCountedSubscribers}) asking having count(*) > 0) as askers,
   ${hasRow("subscriptions u where u.resource_id = r.id and u.face = 0")} as of_accounts
 from ${resourceTables}`
 

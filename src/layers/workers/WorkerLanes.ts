@@ -66,9 +66,10 @@ export const make = Effect.fnUntraced(function*<Request, Response>(
     run: ({ isForStrangers, key, topic }, use) =>
       isForStrangers
         ? forStrangers.turns.run(key, use(requestForStrangers(topic)))
-        : forAccounts.turns.run(key, use((request, deadline, transfer) =>
-          forAccounts.thread.request(request, deadline, transfer)
-        )),
+        : forAccounts.turns.run(
+          key,
+          use((request, deadline, transfer) => forAccounts.thread.request(request, deadline, transfer))
+        ),
     count: ({ topic }, work) =>
       Effect.sync(() => {
         const startedAt = performance.now()

@@ -38,8 +38,7 @@ describe("StrangerLedger", () => {
 
   it("counts four sites under one address together", () => {
     const ledger = new StrangerLedger()
-    const fetch = (n: number) =>
-      ledger.recordFetch({ ...fetchOf(`evil${n}.example`, gibibyte), server: "5.5.5.5" }, 0)
+    const fetch = (n: number) => ledger.recordFetch({ ...fetchOf(`evil${n}.example`, gibibyte), server: "5.5.5.5" }, 0)
     for (let n = 0; n < 4; n++) fetch(n)
     assert.deepStrictEqual([0, 3].map((n) => pauseMs(ledger, `evil${n}.example`)), [0, 0])
     fetch(4)

@@ -21,7 +21,11 @@ const feed = (items: number): Uint8Array => {
   return new TextEncoder().encode(`<rss version="2.0"><channel><title>t</title>${item.repeat(items)}</channel></rss>`)
 }
 
-const reader = FeedReaderWorker.layerWith({ threadFromBytes: 10_000, strangersThreadFromBytes: 1000, deadline: "1 minute" })
+const reader = FeedReaderWorker.layerWith({
+  threadFromBytes: 10_000,
+  strangersThreadFromBytes: 1000,
+  deadline: "1 minute"
+})
 
 /** A ledger that adds up the times for reading. */
 class CountingLedger extends StrangerLedger {
@@ -32,8 +36,9 @@ class CountingLedger extends StrangerLedger {
   }
 }
 
-const withLedger = <A, E, R>(ledger: StrangerLedger, precedence = new AccountPrecedence()) => (effect: Effect.Effect<A, E, R>) =>
-  effect.pipe(Effect.provideService(StrangersLedger, ledger), Effect.provideService(Precedence, precedence))
+const withLedger =
+  <A, E, R>(ledger: StrangerLedger, precedence = new AccountPrecedence()) => (effect: Effect.Effect<A, E, R>) =>
+    effect.pipe(Effect.provideService(StrangersLedger, ledger), Effect.provideService(Precedence, precedence))
 
 /** Priorities of the threads of this process, without the main thread: the 19th field of /proc/self/task/ID/stat. */
 const priorities = (): ReadonlyArray<string | undefined> =>
@@ -88,13 +93,16 @@ describe("threads for strangers", () => {
     }).pipe(Effect.provide(reader), withLedger(new StrangerLedger(), precedence))
   })
 
-  it.live.skipIf(process.platform !== "linux")("have a low priority, and accounts' threads the priority of the process", () =>
-    Effect.gen(function*() {
-      const { read } = yield* FeedReader
-      const before = priorities().filter((priority) => priority === "10").length
-      yield* read(feed(400), {}, account)
-      assert.strictEqual(priorities().filter((priority) => priority === "10").length, before)
-      yield* read(feed(400), {}, strangers)
-      assert.strictEqual(priorities().filter((priority) => priority === "10").length, before + 1)
-    }).pipe(Effect.provide(reader)))
+  it.live.skipIf(process.platform !== "linux")(
+    "have a low priority, and accounts' threads the priority of the process",
+    () =>
+      Effect.gen(function*() {
+        const { read } = yield* FeedReader
+        const before = priorities().filter((priority) => priority === "10").length
+        yield* read(feed(400), {}, account)
+        assert.strictEqual(priorities().filter((priority) => priority === "10").length, before)
+        yield* read(feed(400), {}, strangers)
+        assert.strictEqual(priorities().filter((priority) => priority === "10").length, before + 1)
+      }).pipe(Effect.provide(reader))
+  )
 })
