@@ -153,27 +153,56 @@ export const parcel = (
   rendered: Rendered,
   sender: SenderIdentity,
   now: number
-): Parcel => ({
-  id: notificationIdOf(delivery),
-  callback: subscription.endpoint,
-  contentType: rendered.contentType,
-  body: rendered.body,
-  headers: [
-    ...(subscription.face === "hub" ? [] : serviceHeaders(sender, "Credits", String(delivery.credits))),
-    ...(delivery.attempt > 0 ? serviceHeaders(sender, "Retried", String(delivery.attempt)) : []),
-    ["X-PubSubHubbub-Callback", headerValue(subscription.endpoint)],
-    ["X-PubSubHubbub-Topic", headerValue(subscription.topic)],
-    ["X-Windhover-Notification-Id", notificationIdOf(delivery)],
-    ["X-Windhover-Sequence", String(delivery.sequence)],
-    ["Link", `<${linkTarget(hubUrlOf(sender))}>; rel="hub", <${linkTarget(subscription.topic)}>; rel="self"`]
-  ],
-  ...(subscription.headers === undefined ? {} : { ownHeaders: subscription.headers }),
-  ...(subscription.secret === undefined ? {} : { secret: subscription.secret }),
-  ...(subscription.previousSecret === undefined || (subscription.previousSecretUntil ?? 0) <= now
-    ? {}
-    : { previousSecret: subscription.previousSecret }),
-  ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
-})
+): Parcel => {
+  const { callback, link, topic } = addressHeadersOf(subscription, sender)
+  return {
+    id: notificationIdOf(delivery),
+    callback: subscription.endpoint,
+    contentType: rendered.contentType,
+    body: rendered.body,
+    headers: [
+      ...(subscription.face === "hub" ? [] : serviceHeaders(sender, "Credits", String(delivery.credits))),
+      ...(delivery.attempt > 0 ? serviceHeaders(sender, "Retried", String(delivery.attempt)) : []),
+      callback,
+      topic,
+      ["X-Windhover-Notification-Id", notificationIdOf(delivery)],
+      ["X-Windhover-Sequence", String(delivery.sequence)],
+      link
+    ],
+    ...(subscription.headers === undefined ? {} : { ownHeaders: subscription.headers }),
+    ...(subscription.secret === undefined ? {} : { secret: subscription.secret }),
+    ...(subscription.previousSecret === undefined || (subscription.previousSecretUntil ?? 0) <= now
+      ? {}
+      : { previousSecret: subscription.previousSecret }),
+    ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
+  }
+}
+
+type Header = readonly [name: string, value: string]
+
+/** Headers that all deliveries of a subscription share, for one sender. */
+interface AddressHeaders {
+  readonly sender: SenderIdentity
+  readonly callback: Header
+  readonly topic: Header
+  readonly link: Header
+}
+
+/** Made once, as long as the subscription is in memory. */
+const addressHeaders = new WeakMap<Addressee, AddressHeaders>()
+
+const addressHeadersOf = (subscription: Addressee, sender: SenderIdentity): AddressHeaders => {
+  const made = addressHeaders.get(subscription)
+  if (made?.sender === sender) return made
+  const headers: AddressHeaders = {
+    sender,
+    callback: ["X-PubSubHubbub-Callback", headerValue(subscription.endpoint)],
+    topic: ["X-PubSubHubbub-Topic", headerValue(subscription.topic)],
+    link: ["Link", `<${linkTarget(hubUrlOf(sender))}>; rel="hub", <${linkTarget(subscription.topic)}>; rel="self"`]
+  }
+  addressHeaders.set(subscription, headers)
+  return headers
+}
 
 const notificationIdOf = ({ isPart, notification, sequence, subscriptionId }: Numbered): string =>
   formatNotificationId({ notificationId: notification.id, subscriptionId, sequence, isPart: isPart === true })

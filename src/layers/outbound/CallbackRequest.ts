@@ -89,12 +89,14 @@ export class CallbackRequest implements ResponseHandler {
     this.cancelTimer()
     const latency = performance.now() - this.startedAt
     const { location, retryAfter, status } = this
-    const fields = {
+    const response = server === undefined ? { status, body, latency } : { status, body, latency, server }
+    // Nearly no response has one of the two, and each delivery makes this object.
+    if (location === undefined && retryAfter === undefined) return this.handler.onResponse(response)
+    this.handler.onResponse({
+      ...response,
       ...(location === undefined ? {} : { location }),
-      ...(retryAfter === undefined ? {} : { retryAfter }),
-      ...(server === undefined ? {} : { server })
-    }
-    this.handler.onResponse({ status, body, latency, ...fields })
+      ...(retryAfter === undefined ? {} : { retryAfter })
+    })
   }
 
   onFailure(failure: NetworkError): void {

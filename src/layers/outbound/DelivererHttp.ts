@@ -114,10 +114,19 @@ const leaseLost: NetworkErrorReason = { _tag: "LeaseLost", text: "withdrawn befo
 const invalidCallback = () =>
   new DeliveryError({ reason: { _tag: "Protocol", message: "the callback is not an http or https URL" } })
 
+/** Checked names of the service's own headers, which are few and the same in each parcel. */
+const reservedByName = new Map<string, boolean>()
+
+const isReserved = (name: string): boolean => {
+  let reserved = reservedByName.get(name)
+  if (reserved === undefined) reservedByName.set(name, reserved = reservedHeaders.has(name.toLowerCase()))
+  return reserved
+}
+
 const headersOf = (parcel: Parcel, url: URL, userAgent: string, nowMs: number): Array<string> => {
   const headers = ["user-agent", userAgent, "content-type", toFieldValue(parcel.contentType)]
   for (const [name, value] of parcel.headers) {
-    if (!reservedHeaders.has(name.toLowerCase())) headers.push(name, toFieldValue(value))
+    if (!isReserved(name)) headers.push(name, toFieldValue(value))
   }
   let hasAuthorization = false
   for (const [name, value] of parcel.ownHeaders ?? []) {
@@ -137,6 +146,9 @@ const headersOf = (parcel: Parcel, url: URL, userAgent: string, nowMs: number): 
  * A notification repeats the topic as its subscriber wrote it, perhaps with line breaks and non-ASCII characters.
  */
 const toFieldValue = (text: string): string => {
+  if (isPrintable.test(text)) return text
   const line = text.replace(/[\0-\x1f\x7f]+/g, "")
-  return /^[\x20-\x7e]*$/.test(line) ? line : Buffer.from(line, "utf8").toString("latin1")
+  return isPrintable.test(line) ? line : Buffer.from(line, "utf8").toString("latin1")
 }
+
+const isPrintable = /^[\x20-\x7e]*$/
