@@ -20,6 +20,7 @@ import * as AddressCheckDns from "#layers/outbound/AddressCheckDns.ts"
 import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
 import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
 import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
+import * as IdentityProviderOidc from "#layers/outbound/IdentityProviderOidc.ts"
 import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
 import * as Network from "#layers/outbound/Network.ts"
 import * as Version from "#layers/outbound/Version.ts"
@@ -60,6 +61,7 @@ export const layerOutbound = Layer.mergeAll(
   DelivererHttp.layer,
   IntentVerifierHttp.layer,
   HubClientHttp.layer,
+  IdentityProviderOidc.layer,
   AddressCheckDns.layer,
   FeedReaderWorker.layer,
   SelectorWorker.layer,

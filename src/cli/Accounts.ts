@@ -1,6 +1,6 @@
 import { Config, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { rights, tokenRights } from "#domain/Account.ts"
+import { maxMaxSubscriptions, rights, tokenRights } from "#domain/Account.ts"
 import { type AccountView, Administration } from "./Administration.ts"
 import * as AdministrationAccess from "./AdministrationAccess.ts"
 import { renderDate, renderTable } from "./Table.ts"
@@ -54,13 +54,14 @@ const listAccounts = Command.make(
   Effect.fnUntraced(function*() {
     const accounts = yield* readAccounts(yield* Administration)
     yield* print(renderTable([
-      ["LOGIN", "CREDITS", "SINCE", "ADMIN", "DISABLED"],
-      ...accounts.map(({ admin, createdAt, credits, disabled, login }) => [
+      ["LOGIN", "CREDITS", "SINCE", "ADMIN", "DISABLED", "MAX SUBSCRIPTIONS"],
+      ...accounts.map(({ admin, createdAt, credits, disabled, login, maxSubscriptions }) => [
         login,
         String(credits),
         renderDate(createdAt),
         admin === true ? "yes" : "",
-        disabled === true ? "yes" : ""
+        disabled === true ? "yes" : "",
+        maxSubscriptions === undefined ? "" : String(maxSubscriptions)
       ])
     ]))
   })
@@ -98,14 +99,28 @@ const setAccount = Command.make(
     disabled: Flag.Boolean("disabled").pipe(
       Flag.withDescription("Refuse its credentials; its subscriptions go on (--no-disabled: accept them again)"),
       Flag.optional
+    ),
+    maxSubscriptions: Flag.String("max-subscriptions").pipe(
+      Flag.filterMap(
+        (text) =>
+          text === "none"
+            ? Option.some(null)
+            : /^\d{1,8}$/.test(text) && Number(text) <= maxMaxSubscriptions
+            ? Option.some(Number(text))
+            : Option.none(),
+        () => `a whole number from 0 to ${maxMaxSubscriptions}, or none`
+      ),
+      Flag.withDescription("Maximum of its subscriptions; existing ones stay (none: without a maximum)"),
+      Flag.optional
     )
   },
-  Effect.fnUntraced(function*({ admin, disabled, jid, legacyItemNamespace, login }) {
+  Effect.fnUntraced(function*({ admin, disabled, jid, legacyItemNamespace, login, maxSubscriptions }) {
     yield* (yield* Administration).changeAccount(login, {
       ...(Option.isNone(jid) ? {} : { jid: jid.value === "" ? null : jid.value }),
       ...(Option.isNone(legacyItemNamespace) ? {} : { legacyItemNamespace: legacyItemNamespace.value }),
       ...(Option.isNone(admin) ? {} : { admin: admin.value }),
-      ...(Option.isNone(disabled) ? {} : { disabled: disabled.value })
+      ...(Option.isNone(disabled) ? {} : { disabled: disabled.value }),
+      ...(Option.isNone(maxSubscriptions) ? {} : { maxSubscriptions: maxSubscriptions.value })
     })
     yield* print(`The account ${login} was changed.`)
     if (Option.isSome(jid) && jid.value !== "" && !jid.value.includes("@")) {
@@ -171,8 +186,14 @@ const listTokens = Command.make(
   Effect.fnUntraced(function*({ login }) {
     const tokens = yield* (yield* Administration).tokens(login)
     yield* print(renderTable([
-      ["ID", "NAME", "SINCE", "RIGHTS"],
-      ...tokens.map(({ createdAt, id, name, rights }) => [String(id), name, renderDate(createdAt), rights.join(", ")])
+      ["ID", "NAME", "SINCE", "LAST USED", "RIGHTS"],
+      ...tokens.map(({ createdAt, id, name, rights, usedAt }) => [
+        String(id),
+        name,
+        renderDate(createdAt),
+        usedAt === undefined ? "never" : renderDate(usedAt),
+        rights.join(", ")
+      ])
     ]))
   })
 ).pipe(Command.withDescription("List the tokens of an account"), Command.provide(AdministrationAccess.layer))

@@ -14,7 +14,8 @@ export const AccountView = Schema.Struct({
   credits: Schema.Finite,
   createdAt: Schema.Finite,
   admin: Schema.optionalKey(Schema.Boolean),
-  disabled: Schema.optionalKey(Schema.Boolean)
+  disabled: Schema.optionalKey(Schema.Boolean),
+  maxSubscriptions: Schema.optionalKey(Schema.Int)
 })
 
 export const AccountPageView = Schema.Struct({
@@ -27,7 +28,8 @@ export const TokenView = Schema.Struct({
   id: Schema.Int,
   name: Schema.String,
   rights: Schema.Array(Schema.Literals(tokenRights)),
-  createdAt: Schema.Finite
+  createdAt: Schema.Finite,
+  usedAt: Schema.optionalKey(Schema.Finite)
 })
 
 export const PingView = Schema.Struct({

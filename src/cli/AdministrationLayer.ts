@@ -165,12 +165,11 @@ const setPassword = Effect.fn("Administration.setPassword")(
 const changeAccount = Effect.fn("Administration.changeAccount")(
   function*(accounts: Accounts, xmppDomain: string, login: string, { jid, ...changes }: AccountChanges) {
     const { login: existing } = yield* findAccount(accounts, login)
-    if (
-      jid === undefined && changes.legacyItemNamespace === undefined && changes.admin === undefined &&
-      changes.disabled === undefined
-    ) {
+    if (jid === undefined && Object.values(changes).every((change) => change === undefined)) {
       return yield* fail(
-        `Nothing to change for ${JSON.stringify(login)}: give --jid, --legacy-item-namespace, --admin or --disabled.`
+        `Nothing to change for ${
+          JSON.stringify(login)
+        }: give --jid, --legacy-item-namespace, --admin, --disabled or --max-subscriptions.`
       )
     }
     const bare = jid === undefined || jid === null ? jid : Jid.bareOf(jid)

@@ -46,7 +46,8 @@ class AdministrationRpcs extends RpcGroup.make(
     jid: Schema.optionalKey(Schema.NullOr(Schema.String)),
     legacyItemNamespace: Schema.optionalKey(Schema.Boolean),
     admin: Schema.optionalKey(Schema.Boolean),
-    disabled: Schema.optionalKey(Schema.Boolean)
+    disabled: Schema.optionalKey(Schema.Boolean),
+    maxSubscriptions: Schema.optionalKey(Schema.NullOr(Schema.Int))
   }, Schema.Void),
   makeRpc("AddCredits", { login: Schema.String, credits: Schema.Int }, Schema.Finite),
   makeRpc("DeleteAccount", { login: Schema.String }, Schema.Void),

@@ -1,3 +1,5 @@
+import { hourMs } from "./Time.ts"
+
 /** Rights of a subscriber, as the API lists them. The main password has all of them. */
 export const rights = ["subscribe", "unsubscribe", "list", "retrieve", "publish", "xmpp"] as const
 
@@ -24,7 +26,12 @@ export interface Account {
   readonly admin?: boolean
   /** Its credentials are refused. Its subscriptions go on. */
   readonly disabled?: boolean
+  /** Maximum of its subscriptions; absent without one. Subscriptions beyond a lowered maximum stay. */
+  readonly maxSubscriptions?: number
 }
+
+/** Highest maximum of subscriptions. */
+export const maxMaxSubscriptions = 10_000_000
 
 /** Changes of an account. An absent field stays, and `null` removes a value. */
 export interface AccountChanges {
@@ -33,6 +40,7 @@ export interface AccountChanges {
   readonly legacyItemNamespace?: boolean
   readonly admin?: boolean
   readonly disabled?: boolean
+  readonly maxSubscriptions?: number | null
 }
 
 /** A credential of an account; the token itself is shown once and stored as its hash. */
@@ -42,7 +50,12 @@ export interface Token {
   readonly name: string
   readonly rights: ReadonlyArray<Right>
   readonly createdAt: number
+  /** Epoch ms of the last use, exact to `tokenUseMs`. Absent for a token that nobody has used. */
+  readonly usedAt?: number
 }
+
+/** Time within which a further use of a token is not noted. */
+export const tokenUseMs = hourMs
 
 /** The authenticated caller of an operation, with the rights of the credential. */
 export interface Caller {
@@ -109,3 +122,17 @@ export const tokenNameProblem = (name: string): string | undefined =>
 
 /** True for the name of a password in `Caller.credential`. */
 export const isPassword = ({ credential }: Pick<Caller, "credential">): boolean => credential.startsWith("account:")
+
+/** Ways to sign in without a secret of Windhover: a trusted proxy's header, and an identity provider. */
+export type IdentitySource = "proxy" | "provider"
+
+/** Name of an outside identity in `Caller.credential`. It stays while the account exists. */
+export const nameOfIdentity = (source: IdentitySource, accountId: number): string => `${source}:${accountId}`
+
+/** The source of a credential; undefined for a password and a token. */
+export const identitySourceOf = ({ credential }: Pick<Caller, "credential">): IdentitySource | undefined =>
+  (["proxy", "provider"] as const).find((source) => credential.startsWith(`${source}:`))
+
+/** True for a sign-in of the account's owner: with the password, or as an outside identity. A token is a credential of a program. */
+export const isOwner = (caller: Pick<Caller, "credential">): boolean =>
+  isPassword(caller) || identitySourceOf(caller) !== undefined

@@ -5,6 +5,7 @@ import { Redacted, Result } from "effect"
 import { domainToASCII } from "node:url"
 import { loginProblem } from "./Account.ts"
 import * as Jid from "./Jid.ts"
+import { isLoopbackHost } from "./OwnAddress.ts"
 
 /** One setting: its environment variable, its meaning, its default and the parser of its text. */
 export interface Setting<A> {
@@ -108,6 +109,27 @@ export const parseBaseUrl = (text: string): string | InvalidSetting => {
   return /^(\/|(\/[\w.~-]+)+)$/.test(new URL(base).pathname)
     ? base
     : new InvalidSetting("its path may have letters, digits and - . _ ~ between single slashes")
+}
+
+/** Issuer of OpenID Connect, to the letter. Plain HTTP is for an issuer on this machine. */
+export const parseIssuer = (text: string): string | InvalidSetting => {
+  const url = URL.parse(text)
+  const isUsable = url !== null && url.search === "" && url.hash === "" && url.username === "" &&
+    (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)))
+  return isUsable
+    ? text
+    : new InvalidSetting("an https URL without query is needed, such as https://id.example.org/realms/staff")
+}
+
+/** Headers with a meaning of their own, which no proxy uses for a login. */
+const meaningfulHeaders = /^(?:authorization|connection|cookie|forwarded|host|origin|referer|via|(?:content|sec|transfer)-.*|x-forwarded-(?:for|host|proto)|x-http-method-override)$/
+
+/** Name of a header, in lower case. */
+export const parseLoginHeader = (text: string): string | InvalidSetting => {
+  const name = text.toLowerCase()
+  return /^[a-z0-9-]{1,60}$/.test(name) && !meaningfulHeaders.test(name)
+    ? name
+    : new InvalidSetting("the name of a header for logins is needed, such as X-Forwarded-User or Remote-User")
 }
 
 export const parseUri = (text: string): string | InvalidSetting =>

@@ -141,6 +141,32 @@ export const settingsTable = {
     defaultValue: [],
     defaultText: "none"
   }),
+  /** In lower case. Undefined: no proxy signs in. */
+  proxyLoginHeader: Setting.makeOptional("WINDHOVER_PROXY_LOGIN_HEADER", Setting.parseLoginHeader, {
+    meaning:
+      "Header in which a proxy of WINDHOVER_TRUSTED_PROXIES names the login of the person that it has authenticated, such as X-Forwarded-User: the dashboard then needs no password. The proxy has to replace this header in every request.",
+    defaultText: "no proxy signs in"
+  }),
+  /** Undefined: OpenID Connect is off, and its library is not loaded. */
+  oidcIssuer: Setting.makeOptional("WINDHOVER_OIDC_ISSUER", Setting.parseIssuer, {
+    meaning:
+      "Issuer of OpenID Connect, at which people sign in to the dashboard. Its callback is <WINDHOVER_BASE_URL>/dashboard/sign-in/provider/callback.",
+    defaultText: "OpenID Connect is off"
+  }),
+  oidcClientId: Setting.makeOptional("WINDHOVER_OIDC_CLIENT_ID", Setting.parseText, {
+    meaning: "Id of Windhover as a client of the issuer.",
+    defaultText: "–"
+  }),
+  oidcClientSecret: Setting.makeOptional("WINDHOVER_OIDC_CLIENT_SECRET", Setting.parseSecret(1), {
+    meaning: "Secret of Windhover as a client of the issuer.",
+    defaultText: "none: a public client, with PKCE alone",
+    isSecret: true
+  }),
+  oidcClaim: Setting.make("WINDHOVER_OIDC_CLAIM", Setting.parseText, {
+    meaning:
+      "Claim of the issuer whose value is the login of an account. Choose a claim that people cannot change themselves.",
+    defaultValue: "preferred_username"
+  }),
   maxResident: Setting.make("WINDHOVER_MAX_RESIDENT", Setting.parseInteger(100, 10_000_000), {
     meaning: "Actors of this runner that keep their state in memory between two messages; about 2 kB each.",
     defaultValue: 100_000

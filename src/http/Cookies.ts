@@ -8,6 +8,12 @@ export const readCookie = (header: string | undefined, name: string): string | u
   return values.length === 1 ? values[0]?.slice(name.length + 1) : undefined
 }
 
-/** A Set-Cookie header of a cookie that no script reads and no other site sends. An age of 0 removes the cookie. */
-export const formatCookie = (name: string, value: string, maxAgeSeconds: number, isSecure: boolean): string =>
-  `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`
+/** A Set-Cookie header of a cookie that no script reads and no other site sends; `Lax`: a link of another site does. An age of 0 removes it. */
+export const formatCookie = (
+  name: string,
+  value: string,
+  maxAgeSeconds: number,
+  isSecure: boolean,
+  sameSite: "Strict" | "Lax" = "Strict"
+): string =>
+  `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${isSecure ? "; Secure" : ""}`

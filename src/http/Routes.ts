@@ -26,6 +26,8 @@ import { makeDescription } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
 import { makeMetricsEndpoint, metricsPath } from "./MetricsEndpoint.ts"
 import { accepts } from "./Negotiation.ts"
+import * as ProviderSignInLayer from "./ProviderSignInLayer.ts"
+import { removeForeignLogins } from "./ProxyLogin.ts"
 import * as Reply from "./Reply.ts"
 import * as SessionsLayer from "./SessionsLayer.ts"
 import { makeXmppLoginCheck } from "./XmppLoginCheck.ts"
@@ -59,7 +61,7 @@ const withOneSlash = (request: Request) =>
   request.url.startsWith("//") ? request.modify({ url: request.url.replace(/^\/+/, "/") }) : request
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const { accessLog, hubOpen, metricsPort, trustedProxies, xmppComponent } = yield* Settings
+  const { accessLog, hubOpen, metricsPort, proxyLoginHeader, trustedProxies, xmppComponent } = yield* Settings
   const api = yield* makeApiEndpoint(yield* makeStreamEndpoint)
   const page = yield* makePages
   yield* router.add("*", "/", (request) => isHome(request) ? page(request) : api("api")(request))
@@ -90,8 +92,11 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   if (metricsPort === undefined) yield* router.add("*", metricsPath, yield* makeMetricsEndpoint)
   if (accessLog) yield* router.addGlobalMiddleware(logRequests)
   yield* router.addGlobalMiddleware(renderFailures)
+  const networks = trustedProxies.map(IpNetwork.fromStringUnsafe)
+  if (proxyLoginHeader !== undefined) {
+    yield* router.addGlobalMiddleware(removeForeignLogins(proxyLoginHeader, networks))
+  }
   if (trustedProxies.length > 0) {
-    const networks = trustedProxies.map(IpNetwork.fromStringUnsafe)
     yield* router.addGlobalMiddleware(HttpMiddleware.xForwardedHeaders({ trustedProxies: networks }))
   }
 }))
@@ -154,7 +159,13 @@ const makeManagement = Effect.flatMap(
 
 /** All routes of the HTTP server. */
 export const layer = routes.pipe(
-  Layer.provide([AuthenticationLayer.layer, OpenPingsLayer.layer, SessionsLayer.layer, StreamRegistryLayer.layer])
+  Layer.provide([
+    AuthenticationLayer.layer,
+    OpenPingsLayer.layer,
+    ProviderSignInLayer.layer,
+    SessionsLayer.layer,
+    StreamRegistryLayer.layer
+  ])
 )
 
 /** Ends the streams at shutdown, because the server waits for open responses. */

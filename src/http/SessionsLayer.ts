@@ -1,14 +1,16 @@
 import { Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { createHmac, hash, randomBytes } from "node:crypto"
+import { type Account, identitySourceOf } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
-import { maxAgeMs } from "#domain/Session.ts"
+import { maxAgeMs, type Session } from "#domain/Session.ts"
 import { rawClientAddress } from "./ClientAddress.ts"
 import { formatCookie, readCookie } from "./Cookies.ts"
+import { readProxyLogin } from "./ProxyLogin.ts"
 import { cookieName, protectionOf } from "./SessionCookie.ts"
 import { Sessions } from "./Sessions.ts"
 
@@ -20,7 +22,8 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const accounts = yield* AccountStore
     const store = yield* SessionStore
-    const { baseUrl } = yield* Settings
+    const settings = yield* Settings
+    const { baseUrl } = settings
 
     const find = (request: HttpServerRequest) => {
       const secret = readCookie(request.headers["cookie"], cookieName(request, baseUrl))
@@ -63,6 +66,7 @@ export const layer = Layer.effect(
         const account = yield* accounts.load(accountId)
         const rights = (yield* accounts.rightsOf([credential])).get(credential)
         if (Option.isNone(account) || rights === undefined) return undefined
+        if (!isStillSignedIn(request, settings, session, account.value)) return undefined
         return {
           session,
           caller: { account: account.value, rights, credential },
@@ -76,6 +80,26 @@ export const layer = Layer.effect(
     })
   })
 )
+
+/**
+ * False for a session of a way to sign in that is off now, and for one of a proxy that does not name its login in this request: a sign-out
+ * at the proxy counts at once.
+ */
+const isStillSignedIn = (
+  request: HttpServerRequest,
+  settings: Settings["Service"],
+  session: Session,
+  { login }: Account
+): boolean => {
+  switch (identitySourceOf(session)) {
+    case "proxy":
+      return readProxyLogin(request, settings) === login
+    case "provider":
+      return settings.oidcIssuer !== undefined
+    case undefined:
+      return true
+  }
+}
 
 const secretBytes = 32
 const secretPattern = /^[\w-]{43}$/

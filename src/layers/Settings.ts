@@ -135,6 +135,16 @@ const conflictsOf = (
     if (isSet(needed)) continue
     conflicts.push(`${table.xmppComponent.variable} is set, but ${needed.variable} is not; XMPP needs both.`)
   }
+  if (values.proxyLoginHeader !== undefined && values.trustedProxies.length === 0) {
+    conflicts.push(
+      `${table.proxyLoginHeader.variable} is set, but ${table.trustedProxies.variable} is not; name the addresses of the proxies that may sign in.`
+    )
+  }
+  if (values.oidcIssuer !== undefined && values.oidcClientId === undefined) {
+    conflicts.push(
+      `${table.oidcIssuer.variable} is set, but ${table.oidcClientId.variable} is not; OpenID Connect needs both.`
+    )
+  }
   if (xmppComponent !== undefined && Jid.domainOf(xmppComponent) === Jid.domainOf(xmppDomain)) {
     conflicts.push(
       `${table.xmppComponent.variable} and ${table.xmppDomain.variable} are the same; a component has a name of its own, such as push.${xmppDomain}.`

@@ -76,7 +76,7 @@ layer(
       )
       assert.strictEqual(
         yield* message({}),
-        "Nothing to change for \"eve\": give --jid, --legacy-item-namespace, --admin or --disabled."
+        "Nothing to change for \"eve\": give --jid, --legacy-item-namespace, --admin, --disabled or --max-subscriptions."
       )
       assert.strictEqual(Option.getOrThrow(yield* (yield* AccountStore).find("eve")).jid, undefined)
     }))

@@ -4,6 +4,7 @@ import type { Page } from "playwright-core"
 import { available, browser, checkAccessibility, openTab, picture, widths } from "#test/support/Browser.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 import { publisher } from "#test/support/Publisher.ts"
+import { checkNothingReported, reportOnly } from "#test/support/ReportOnly.ts"
 import { patience, start, token } from "#test/support/Service.ts"
 
 /** Moves the focus with Tab to the element, as a person with a keyboard does. */
@@ -60,13 +61,14 @@ describe.skipIf(!available)("the dashboard", () => {
       Effect.gen(function*() {
         const world = yield* publisher
         world.publish("A kestrel over the field")
-        const { url } = yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })
+        const proxy = yield* reportOnly((yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })).url)
+        const { url } = proxy
         const chromium = yield* browser
         for (const { dark, javaScript, width } of variants) {
           const name = `${width}${dark ? "-dark" : ""}${javaScript ? "" : "-plain"}`
           const { errors, page } = yield* openTab(chromium, { dark, javaScript, width })
           const look = Effect.fnUntraced(function*(state: string) {
-            if (javaScript) yield* checkAccessibility(page)
+            yield* checkAccessibility(page, javaScript)
             yield* picture(page, `${state}-${name}`)
           })
           const callback = `${world.callback}/${name}`
@@ -150,6 +152,7 @@ describe.skipIf(!available)("the dashboard", () => {
             await page.waitForSelector("text=has ended")
           })
           assert.deepStrictEqual(errors, [])
+          yield* checkNothingReported(page, proxy)
         }
       }).pipe(Effect.scoped),
     patience
@@ -228,12 +231,13 @@ describe.skipIf(!available)("the dashboard", () => {
           `<p onclick="alert(1)">Safe <script>alert(1)</script><img src="${world.url}/pixel.gif" alt="a bird"></p>`
         )
         const service = yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })
-        const { url } = service
+        const proxy = yield* reportOnly(service.url)
+        const { url } = proxy
         const follow = (topic: string) =>
           service.call({
             "hub.mode": "subscribe",
             "hub.topic": topic,
-            "hub.callback": `${url}/dev/null`,
+            "hub.callback": `${service.url}/dev/null`,
             retrieve: "true"
           })
         yield* follow(`${world.url}/feed.xml`)
@@ -297,6 +301,7 @@ describe.skipIf(!available)("the dashboard", () => {
           yield* look("selector")
           assert.deepStrictEqual(requested.filter((one) => !one.startsWith(url)), [])
           assert.deepStrictEqual(errors, [])
+          yield* checkNothingReported(page, proxy)
         }
       }).pipe(Effect.scoped),
     patience

@@ -3,9 +3,11 @@ import {
   type Account,
   type AccountChanges,
   effectiveRights,
+  nameOfIdentity,
   passwordRights,
   type Right,
-  type Token
+  type Token,
+  tokenUseMs
 } from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
@@ -79,7 +81,7 @@ export const make = (state: State): AccountStore["Service"] => {
       makeAuthenticate(
         passwords,
         (login, tokenHash) =>
-          operation(state, () => Option.fromNullishOr(known(state, login, tokenHash.toString("hex")))),
+          operation(state, (now) => Option.fromNullishOr(known(state, login, tokenHash.toString("hex"), now))),
         () => lookUps++ // remembers no caller
       )
     ),
@@ -96,9 +98,15 @@ export const make = (state: State): AccountStore["Service"] => {
               )
             ] as const
           ),
-          ...[...state.accounts.values()].filter(({ account }) => account.disabled !== true).map((
+          ...[...state.accounts.values()].filter(({ account }) => account.disabled !== true).flatMap((
             { account, passwordHash }
-          ) => [nameOfPassword(account.id, passwordHash), new Set(passwordRights(account))] as const)
+          ) =>
+            [
+              nameOfPassword(account.id, passwordHash),
+              nameOfIdentity("proxy", account.id),
+              nameOfIdentity("provider", account.id)
+            ].map((name) => [name, new Set(passwordRights(account))] as const)
+          )
         ])
         return new Map([...standing].filter(([credential]) => credentials.includes(credential)))
       })
@@ -155,25 +163,32 @@ const change = (state: State, login: string, changes: AccountChanges): boolean |
   const owner = [...state.accounts.values()].find(({ account }) => account.jid === (changes.jid ?? ""))
   if (owner !== undefined && owner !== holder) return undefined
   if (holder === undefined) return false
-  const { jid: oldJid, legacyItemNamespace: oldLegacy, admin: oldAdmin, disabled, ...rest } = holder.account
+  const { jid: oldJid, legacyItemNamespace: oldLegacy, admin: oldAdmin, disabled, maxSubscriptions, ...rest } =
+    holder.account
   const jid = changes.jid === undefined ? oldJid : changes.jid ?? undefined
+  const limit = changes.maxSubscriptions === undefined ? maxSubscriptions : changes.maxSubscriptions ?? undefined
   const legacyItemNamespace = changes.legacyItemNamespace ?? oldLegacy
   holder.account = {
     ...rest,
     ...(jid === undefined ? {} : { jid }),
     ...(legacyItemNamespace === undefined ? {} : { legacyItemNamespace }),
     ...(changes.admin ?? oldAdmin === true ? { admin: true } : {}),
-    ...(changes.disabled ?? disabled === true ? { disabled: true } : {})
+    ...(changes.disabled ?? disabled === true ? { disabled: true } : {}),
+    ...(limit === undefined ? {} : { maxSubscriptions: limit })
   }
   return true
 }
 
-const known = (state: State, login: string, tokenHash: string): LoginCredentials | undefined => {
+const known = (state: State, login: string, tokenHash: string, now: number): LoginCredentials | undefined => {
   const holder = holderOf(state, login)
   if (holder === undefined || holder.account.disabled === true) return undefined
-  const token = [...state.tokens.values()].find((issued) =>
-    issued.hash === tokenHash && issued.token.accountId === holder.account.id
-  )?.token
+  const issued = [...state.tokens.values()].find(({ hash, token }) =>
+    hash === tokenHash && token.accountId === holder.account.id
+  )
+  const token = issued?.token
+  if (issued !== undefined && now - (issued.token.usedAt ?? -Infinity) >= tokenUseMs) {
+    state.tokens.set(issued.token.id, { ...issued, token: { ...issued.token, usedAt: now } })
+  }
   return { ...holder, ...(token !== undefined && { token }) }
 }
 
@@ -192,7 +207,8 @@ const issue = (
     accountId: wanted.accountId,
     name: wanted.name,
     rights: wanted.rights,
-    createdAt: existing?.createdAt ?? now
+    createdAt: existing?.createdAt ?? now,
+    ...(existing?.usedAt !== undefined && { usedAt: existing.usedAt })
   }
   state.tokens.set(token.id, { token, hash })
   return token

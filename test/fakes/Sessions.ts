@@ -37,6 +37,12 @@ export const make = (state: State): SessionStore["Service"] => {
         return found !== undefined && sessions.delete(found[0])
       })
     ),
+    findOpen: Effect.fn("SessionStore.findOpen")((ids) =>
+      operation(
+        state,
+        (now) => new Set(open(now).flatMap(([, { id }]) => ids.includes(id) ? [id] : []))
+      )
+    ),
     list: Effect.fn("SessionStore.list")((accountId) => operation(state, (now) => listOf(accountId, now)))
   })
 }

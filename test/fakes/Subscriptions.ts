@@ -105,6 +105,9 @@ export const make = (state: State): SubscriptionStore["Service"] =>
           subscription.network === network && isLive(subscription, now))
           .slice(0, limit).length)
     ),
+    countOfAccount: Effect.fn("SubscriptionStore.countOfAccount")((accountId, limit) =>
+      operation(state, () => held(state, accountId, () => true).slice(0, limit).length)
+    ),
     find: Effect.fn("SubscriptionStore.find")((wanted) =>
       operation(state, () =>
         Option.fromNullishOr(single(state, wanted)?.subscription))

@@ -7,6 +7,7 @@ import { RunnerResources } from "#actors/cluster/Runner.ts"
 import { TrafficHistory } from "#actors/runtime/TrafficHistory.ts"
 import type { LoggedAttempt } from "#domain/delivery/DeliveryLogEntry.ts"
 import { management } from "#test/support/Api.ts"
+import { available, browser, openTab } from "#test/support/Browser.ts"
 import { serveDashboard } from "#test/support/Dashboard.ts"
 
 /** Markup, a terminal's controls, and characters that turn the direction of text. */
@@ -118,35 +119,34 @@ const paths = [
   `/dashboard/subscriptions/new?url=a.example&path=${encodeURIComponent(evil)}`
 ]
 
+/** A webhook and an address of XMPP. */
+const subscriptions = (["webhook", "xmpp"] as const).map((channel, i) => ({
+  resource,
+  lastSequence: 1,
+  subscription: {
+    id: 7 + i,
+    accountId: 1,
+    resourceId: 1,
+    topic: evil,
+    channel,
+    endpoint: channel === "xmpp" ? `alice@x.example/${evil}` : evil,
+    host: evil,
+    face: "api" as const,
+    state: "active" as const,
+    failing: { since: 0, announced: 0 },
+    createdAt: 0
+  }
+}))
+
+const served = serveDashboard({
+  services,
+  hub: { list: () => Effect.succeed({ total: undefined, items: subscriptions }) }
+})
+
 describe("pages with hostile texts", () => {
   it.live("show markup as text, controls by their names, and link to no script", () =>
     Effect.gen(function*() {
-      const { get, signIn } = yield* serveDashboard({
-        services,
-        hub: {
-          list: () =>
-            Effect.succeed({
-              total: undefined,
-              items: [{
-                resource,
-                lastSequence: 1,
-                subscription: {
-                  id: 7,
-                  accountId: 1,
-                  resourceId: 1,
-                  topic: evil,
-                  channel: "webhook" as const,
-                  endpoint: evil,
-                  host: evil,
-                  face: "api" as const,
-                  state: "active" as const,
-                  failing: { since: 0, announced: 0 },
-                  createdAt: 0
-                }
-              }]
-            })
-        }
-      })
+      const { get, signIn } = yield* served
       const cookie = yield* signIn()
       for (const path of paths) {
         const page = yield* get(path, cookie)
@@ -162,4 +162,26 @@ describe("pages with hostile texts", () => {
         assert.notMatch(shown, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/, path)
       }
     }))
+
+  it.live.skipIf(!available)("run nothing in a browser: the answer of a receiver, its address, and all others", () =>
+    Effect.gen(function*() {
+      const { signIn, url } = yield* served
+      const { errors, page } = yield* openTab(yield* browser, { cookie: { url, text: yield* signIn() } })
+      const opened: Array<string> = []
+      page.on("dialog", (dialog) => {
+        opened.push(dialog.message())
+        void dialog.dismiss()
+      })
+      const requested: Array<string> = []
+      page.on("request", (request) => requested.push(request.url()))
+      for (const path of paths) {
+        yield* Effect.promise(() => page.goto(`${url}${path}`))
+        const shown = yield* Effect.promise(() => page.locator("main").innerText())
+        assert.include(shown, "<script>alert(1)</script>", path)
+        if (path === "/dashboard/deliveries/7-1-1") assert.include(shown, `<html>"><img src=x onerror=alert(1)>`)
+        if (path === "/dashboard/subscriptions") assert.include(shown, `alice@x.example/"><img src=x`)
+      }
+      assert.deepStrictEqual([opened, errors], [[], []])
+      assert.deepStrictEqual(requested.filter((one) => !one.startsWith(url)), [])
+    }).pipe(Effect.scoped))
 })

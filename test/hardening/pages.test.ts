@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { load } from "cheerio"
 import { Effect, Redacted } from "effect"
-import type { Right } from "#domain/Account.ts"
+import { type Right, tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
@@ -57,15 +57,32 @@ describe("stored texts of strangers", () => {
       assert.isTrue(url.startsWith("http://127.0.0.1"))
     }))
 
+  it.live("are text as the XMPP address of an account", () =>
+    Effect.gen(function*() {
+      const { context, get, signIn } = yield* served
+      const jid = `alice@x.example/${hostile}`
+      yield* AccountStore.use((store) => store.update(operator.login, { jid })).pipe(Effect.provideContext(context))
+      const { text } = yield* get("/dashboard/account", yield* signIn())
+      assert.include(text, "alice@x.example/&quot;&gt;&lt;img src=x onerror=")
+      assert.include(text, "⟨U+001B⟩[31m⟨U+202E⟩")
+      for (const element of ["img", "script"]) assert.notInclude(elementsOf(text), element)
+    }))
+
   it.live.skipIf(!available)(
     "run nothing in a browser, and the policy has nothing to block",
     () =>
       Effect.gen(function*() {
-        const { addToken, signIn, url } = yield* served
+        const { addToken, context, signIn, url } = yield* served
         yield* addToken(hostile.slice(0, 60), ["list"])
+        yield* AccountStore.use((store) => store.update(operator.login, { jid: hostile })).pipe(
+          Effect.provideContext(context)
+        )
         const { errors, page } = yield* openTab(yield* browser, { cookie: { url, text: yield* signIn() } })
-        yield* Effect.promise(() => page.goto(`${url}/dashboard/tokens`))
-        assert.strictEqual(yield* Effect.promise(() => page.evaluate("typeof window.hacked")), "undefined")
+        for (const path of ["/dashboard/tokens", "/dashboard/account"]) {
+          yield* Effect.promise(() => page.goto(`${url}${path}`))
+          assert.include(yield* Effect.promise(() => page.locator("main").innerText()), "<script>window.hacked")
+          assert.strictEqual(yield* Effect.promise(() => page.evaluate("typeof window.hacked")), "undefined")
+        }
         assert.deepStrictEqual(errors, [])
       }).pipe(Effect.scoped)
   )
@@ -239,6 +256,24 @@ describe("the session", () => {
       })
       assert.strictEqual(changed.status, 403)
       assert.strictEqual((yield* tokens).length, 1)
+    }))
+
+  it.live("of a token ends no session of its account", () =>
+    Effect.gen(function*() {
+      const { account, addToken, context, get, send, signIn } = yield* served
+      const { secret } = yield* addToken("stolen", tokenRights)
+      const sessionsOf = SessionStore.use((store) => store.list(account.id)).pipe(Effect.provideContext(context))
+      const owner = yield* signIn()
+      const [session] = yield* sessionsOf
+      const thief = yield* signIn(operator.login, Redacted.value(secret))
+      assert.notInclude((yield* get("/dashboard/account", thief)).text, "end-session")
+      const refused = yield* send(thief, "/dashboard/account/end-session", { id: String(session?.id) })
+      assert.strictEqual(refused.status, 403)
+      assert.include(refused.text, "sign in with the password")
+      assert.strictEqual((yield* get("/dashboard", owner)).status, 200)
+      const thiefs = (yield* sessionsOf).find(({ credential }) => credential.startsWith("token:"))
+      yield* send(owner, "/dashboard/account/end-session", { id: String(thiefs?.id) })
+      assert.strictEqual((yield* get("/dashboard", thief)).status, 303)
     }))
 
   it.live("over plain HTTP has a plain cookie, and the page says so", () =>

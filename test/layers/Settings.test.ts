@@ -76,6 +76,33 @@ describe("Settings", () => {
     assert.match(parse("https://example.org/?a"), /^an http or https URL without query/)
   })
 
+  it.effect("signs in by a proxy or a provider only with all that they need", () =>
+    Effect.gen(function*() {
+      const problemsOf = (variables: Record<string, string>) =>
+        Settings.read().pipe(
+          withVariables(variables),
+          Effect.match({ onSuccess: () => "", onFailure: ({ message }) => message })
+        )
+      const header = { WINDHOVER_PROXY_LOGIN_HEADER: "X-Forwarded-User" }
+      assert.include(yield* problemsOf(header), "WINDHOVER_TRUSTED_PROXIES is not; name the addresses")
+      assert.strictEqual(yield* problemsOf({ ...header, WINDHOVER_TRUSTED_PROXIES: "127.0.0.1" }), "")
+      const { proxyLoginHeader } = yield* Settings.read().pipe(
+        withVariables({ ...header, WINDHOVER_TRUSTED_PROXIES: "127.0.0.1" })
+      )
+      assert.strictEqual(proxyLoginHeader, "x-forwarded-user")
+      for (const name of ["Authorization", "Cookie", "X-Forwarded-For", "Sec-Fetch-Site", "a b", "Content-Type"]) {
+        assert.include(yield* problemsOf({ WINDHOVER_PROXY_LOGIN_HEADER: name }), "such as X-Forwarded-User", name)
+      }
+      const issuer = { WINDHOVER_OIDC_ISSUER: "https://id.example.org/realms/staff" }
+      assert.include(yield* problemsOf(issuer), "WINDHOVER_OIDC_CLIENT_ID is not; OpenID Connect needs both")
+      assert.strictEqual(yield* problemsOf({ ...issuer, WINDHOVER_OIDC_CLIENT_ID: "windhover" }), "")
+      for (const url of ["http://id.example.org", "https://id.example.org/?x=1", "https://a@id.example.org", "id"]) {
+        assert.include(yield* problemsOf({ WINDHOVER_OIDC_ISSUER: url }), "an https URL without query", url)
+      }
+      const local = { WINDHOVER_OIDC_ISSUER: "http://localhost:8180", WINDHOVER_OIDC_CLIENT_ID: "windhover" }
+      assert.strictEqual(yield* problemsOf(local), "")
+    }))
+
   it("finds variables that look like settings", () => {
     assert.deepStrictEqual(
       Settings.findUnknown(["PATH", "WINDHOVER_PORT", "WINDHOVER_ALOW_PRIVATE", "WINDHOVER_TOKEN", "WINDHOVER_NODE"]),

@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
-import { anonymous, rights } from "#domain/Account.ts"
+import { anonymous, nameOfIdentity, rights, tokenUseMs } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { at, newAccount, newSubscription, type Stores, unique } from "#test/support/StoreFixture.ts"
 
@@ -37,6 +37,19 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* authenticate(login, secret), Option.none())
       yield* store.update(login, { disabled: false })
       assert.isTrue(Option.isSome(yield* authenticate(login, secret)))
+    }))
+
+  it.effect("sets a maximum of subscriptions, and removes it", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const made = yield* newAccount
+      yield* store.update(made.login, { maxSubscriptions: 7 })
+      yield* store.update(made.login, { admin: false })
+      assert.deepStrictEqual(yield* store.find(made.login), Option.some({ ...made, maxSubscriptions: 7 }))
+      const caller = Option.getOrThrow(yield* authenticate(made.login, password))
+      assert.strictEqual(caller.account.maxSubscriptions, 7)
+      yield* store.update(made.login, { maxSubscriptions: null })
+      assert.deepStrictEqual(yield* store.find(made.login), Option.some(made))
     }))
 
   it.effect("adds credits, and takes them back", () =>
@@ -206,6 +219,22 @@ const authenticating = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.notStrictEqual(yield* nameOf(Redacted.make("another")), names[0])
     }))
 
+  it.effect("gives an outside identity the rights of the password, while the account is enabled", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const { id, login } = yield* newAccount
+      const names = [nameOfIdentity("proxy", id), nameOfIdentity("provider", id)] as const
+      const granted = (asked: ReadonlyArray<string>) =>
+        Effect.map(store.rightsOf(asked), (known) => [...known].map(([name, all]) => [name, [...all]]))
+      assert.sameDeepMembers(yield* granted(names), names.map((name) => [name, [...rights]]))
+      assert.deepStrictEqual(yield* granted([names[1]]), [[names[1], [...rights]]])
+      yield* store.setPassword(login, Redacted.make("another"))
+      yield* store.update(login, { admin: true })
+      assert.deepStrictEqual(yield* granted([names[0]]), [[names[0], [...rights, "admin"]]])
+      yield* store.update(login, { disabled: true })
+      assert.deepStrictEqual(yield* granted(names), [])
+    }))
+
   it.effect("lets nobody in with what does not fit", () =>
     Effect.gen(function*() {
       const [one, two] = [yield* newAccount, yield* newAccount]
@@ -274,12 +303,36 @@ const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(caller.account, account)
       assert.notInclude(caller.credential, Redacted.value(secret))
       const other = yield* store.createToken({ accountId: account.id, name: "", rights: [] })
-      assert.deepStrictEqual(yield* store.listTokens(account.id), [token, other.token])
-      assert.deepStrictEqual(yield* store.listTokens(account.id, { limit: 1 }), [token])
-      assert.deepStrictEqual(yield* store.listTokens(account.id, { after: token.id, limit: 1 }), [other.token])
+      const listed = (page?: Parameters<typeof store.listTokens>[1]) =>
+        Effect.map(store.listTokens(account.id, page), (all) => all.map(({ usedAt: _, ...one }) => one))
+      assert.deepStrictEqual(yield* listed(), [token, other.token])
+      assert.deepStrictEqual(yield* listed({ limit: 1 }), [token])
+      assert.deepStrictEqual(yield* listed({ after: token.id, limit: 1 }), [other.token])
       assert.notStrictEqual(Redacted.value(other.secret), Redacted.value(secret))
       assert.strictEqual(Option.getOrThrow(yield* authenticate(account.login, other.secret)).rights.size, 0)
       assert.isAbove(other.token.id, id)
+    }))
+
+  it.effect("notes the use of a token once an hour, and of no other one", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const { id, login } = yield* newAccount
+      const { secret } = yield* store.createToken({ accountId: id, name: "used", rights: ["list"] })
+      yield* store.createToken({ accountId: id, name: "unused", rights: ["list"] })
+      const uses = Effect.map(store.listTokens(id), (all) => all.map(({ usedAt }) => usedAt))
+      const useAt = (now: number) => authenticate(login, secret).pipe(at(now))
+      /** A store may note a use after the authentication has returned. */
+      const untilUsedAt = (expected: number) =>
+        Effect.repeat(uses, { until: ([used]) => used === expected, times: 200 })
+      assert.deepStrictEqual(yield* uses, [undefined, undefined])
+      const first = 1_700_000_000_000
+      yield* useAt(first)
+      assert.deepStrictEqual(yield* untilUsedAt(first), [first, undefined])
+      yield* useAt(first + tokenUseMs - 1)
+      yield* authenticate(login, password).pipe(at(first + 2 * tokenUseMs))
+      assert.deepStrictEqual(yield* uses, [first, undefined])
+      yield* useAt(first + tokenUseMs)
+      assert.deepStrictEqual(yield* untilUsedAt(first + tokenUseMs), [first + tokenUseMs, undefined])
     }))
 
   it.effect("takes a preset, and gives it the new name and rights when the account has it already", () =>

@@ -61,6 +61,24 @@ export const sessionStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.isTrue(Option.isNone(yield* use(busy, start + maxAgeMs)))
       }))
 
+    it.effect("tells the open ones of some sessions, which is no use of them", () =>
+      Effect.gen(function*() {
+        const store = yield* SessionStore
+        const { id: accountId } = yield* newAccount
+        const [idle, ended, busy] = [unique("s"), unique("s"), unique("s")]
+        const ids = [
+          (yield* signIn(accountId, idle, start)).id,
+          (yield* signIn(accountId, ended, start)).id,
+          (yield* signIn(accountId, busy, start)).id
+        ]
+        const openAt = (now: number) => Effect.map(store.findOpen(ids).pipe(at(now)), (open) => [...open].toSorted())
+        yield* store.end(accountId, ids[1] ?? 0).pipe(at(start))
+        assert.deepStrictEqual(yield* openAt(start + maxIdleMs - 1), [ids[0], ids[2]].toSorted())
+        yield* use(busy, start + minuteMs)
+        assert.deepStrictEqual(yield* openAt(start + maxIdleMs), [ids[2]])
+        assert.deepStrictEqual(yield* store.findOpen([]).pipe(at(start)), new Set())
+      }))
+
     it.effect("ends a session for its account alone", () =>
       Effect.gen(function*() {
         const store = yield* SessionStore

@@ -426,6 +426,16 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.strictEqual(yield* SubscriptionStore.use((store) => store.countOnSite("192.0.2.77", 10)), 1)
     }))
 
+  it.effect("counts the subscriptions of an account in every state, up to a limit", () =>
+    Effect.gen(function*() {
+      const { id } = yield* newAccount
+      const count = (limit: number) => SubscriptionStore.use((store) => store.countOfAccount(id, limit))
+      assert.strictEqual(yield* count(10), 0)
+      yield* Effect.forEach(["active", "pending", "paused"] as const, (state) => subscribe(wantedBy(id, { state })))
+      yield* newSubscription()
+      assert.deepStrictEqual([yield* count(10), yield* count(2)], [3, 2])
+    }))
+
   it.effect("counts live subscriptions of the hub face whose callbacks agreed in a network, and a later agreement moves them", () =>
     Effect.gen(function*() {
       const network = `${unique("network")}/24`

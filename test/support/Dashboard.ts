@@ -4,6 +4,7 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
+import * as IdentityProviderOidc from "#layers/outbound/IdentityProviderOidc.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
@@ -47,7 +48,7 @@ export const serveDashboard = Effect.fnUntraced(function*(
   const { hub = {}, services = management, settings = {} } = options
   const context = yield* Layer.build(
     Routes.layerServed.pipe(
-      Layer.provide([Layer.mock(Hub, { ready: Effect.succeed(true), ...hub }), services]),
+      Layer.provide([Layer.mock(Hub, { ready: Effect.succeed(true), ...hub }), services, IdentityProviderOidc.layer]),
       Layer.provide(HttpServerNode.layerSettings),
       Layer.provideMerge(HttpServerNode.layer),
       Layer.provideMerge(MemoryStores.layer),
@@ -63,8 +64,8 @@ export const serveDashboard = Effect.fnUntraced(function*(
     )
   const account = yield* addAccount(operator.login, operator.password, true)
 
-  const get = (path: string, cookie = ""): Effect.Effect<PageResponse> =>
-    request(`${url}${path}`, { headers: { cookie } })
+  const get = (path: string, cookie = "", headers = {}): Effect.Effect<PageResponse> =>
+    request(`${url}${path}`, { headers: { cookie, ...headers } })
   const post = (
     path: string,
     fields: Record<string, string> | ReadonlyArray<readonly [string, string]>,

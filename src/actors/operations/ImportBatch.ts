@@ -7,6 +7,7 @@ import type { ListLine } from "#domain/transfer/ListLine.ts"
 import { maskCredentials } from "#domain/UrlCredentials.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import type { ImportDefaults, LineResult } from "./Import.ts"
+import { makeAccountSubscriptions, tooManySentence } from "./AccountSubscriptions.ts"
 import { makeParseListed } from "./ParseListed.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
@@ -38,6 +39,7 @@ export const makeImportBatch = Effect.gen(function*() {
   const partitions = yield* Partitions
   const parse = yield* makeParseListed
   const refresh = yield* makeRefreshBeforeSubscribe
+  const { findSurplus } = yield* makeAccountSubscriptions
   let nextFirstFetch = 0
 
   const notify = ({ changed, created, subscription: { id, resourceId } }: ImportedSubscription, partition: number) => {
@@ -85,6 +87,8 @@ export const makeImportBatch = Effect.gen(function*() {
         )
         : Effect.succeed(unreadable(line)), { concurrency: checkConcurrency })
     const unique = mergeRepeated(checked.filter((one) => "wanted" in one))
+    const surplus = new Set((yield* findSurplus(caller, [...unique.values()])).map(nameOf))
+    for (const name of surplus) unique.delete(name)
     yield* refreshUnwatched([...unique.values()])
     const stored = yield* save([...unique.values()])
     const byName = new Map([...unique.keys()].map((name, index) => [name, stored[index]]))
@@ -92,6 +96,7 @@ export const makeImportBatch = Effect.gen(function*() {
     return checked.map((one) => {
       if (!("wanted" in one)) return one
       const name = nameOf(one.wanted)
+      if (surplus.has(name)) return refused(one.line, one.topic, tooManySentence(caller))
       const isFirst = !seen.has(name)
       seen.add(name)
       return resultOf(one, byName.get(name), isFirst)
@@ -104,7 +109,7 @@ const toChecked = (line: number, topic: string, wanted: NewSubscription): Checke
 const nameOf = ({ endpoint, topic }: NewSubscription): string => `${topic.canonical} ${endpoint}`
 
 /** Joins the labels of repeated lines: readers write a feed once for each of its folders. */
-const mergeRepeated = (checked: ReadonlyArray<Checked>): ReadonlyMap<string, NewSubscription> => {
+const mergeRepeated = (checked: ReadonlyArray<Checked>): Map<string, NewSubscription> => {
   const unique = new Map<string, NewSubscription>()
   for (const { wanted } of checked) {
     const name = nameOf(wanted)

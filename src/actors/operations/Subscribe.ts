@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
+import { makeAccountSubscriptions } from "./AccountSubscriptions.ts"
 import { makeApiVerification, requestedVerification } from "./ApiVerification.ts"
 import { makeFeedDiscovery } from "./FeedDiscovery.ts"
 import type { SubscribeOutcome, SubscribeRequest } from "./Hub.ts"
@@ -25,6 +26,7 @@ export const makeSubscribe = Effect.gen(function*() {
   const recordDenied = yield* makeRecordDenied
   const refresh = yield* makeRefreshBeforeSubscribe
   const writer = yield* makeSubscriptionWriter(yield* makeBackground)
+  const { checkRoom } = yield* makeAccountSubscriptions
   const { readSubscribed } = yield* makeRepresentations
 
   /** With `mayDiscover`, a page that turns out to advertise feeds is not subscribed to. */
@@ -34,6 +36,7 @@ export const makeSubscribe = Effect.gen(function*() {
       wanted: NewSubscription,
       mayDiscover: boolean
     ): Effect.fn.Return<SubscribeOutcome, Refusal> {
+      yield* checkRoom(request.caller, [wanted])
       const requested = requestedVerification(request, wanted)
       if (requested === "async") return { outcome: yield* verification.subscribeLater(request, wanted) }
       if (requested === "sync") yield* recordDenied(wanted, verification.now(request, wanted.endpoint, "subscribe"))

@@ -9,6 +9,7 @@ import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
+import { makeAccountSubscriptions } from "./AccountSubscriptions.ts"
 import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import { makeFeedDiscovery } from "./FeedDiscovery.ts"
@@ -27,6 +28,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
   const readFirst = yield* makeReadFirst
   const { minPeriodSeconds } = yield* Settings
   const writer = yield* makeSubscriptionWriter(yield* makeBackground)
+  const { checkRoom } = yield* makeAccountSubscriptions
 
   const parse = Effect.fnUntraced(function*(
     { caller, jid }: JidSubscribeRequest,
@@ -54,6 +56,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
   return Effect.fn("Hub.subscribeJid")(function*(request: JidSubscribeRequest) {
     const startedAt = yield* Clock.currentTimeMillis
     const wanted = yield* Effect.forEach(request.resources, (resource) => parse(request, resource))
+    yield* checkRoom(request.caller, wanted)
     yield* Effect.forEach(wanted, refresh, { concurrency: "unbounded", discard: true })
     const undo: Array<Effect.Effect<void>> = []
     const saveOne = (one: NewSubscription) =>

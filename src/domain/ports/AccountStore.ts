@@ -51,9 +51,12 @@ export class AccountStore extends Context.Service<AccountStore, {
   readonly list: (query: AccountQuery) => Effect.Effect<AccountPage, StoreError>
   /** False when there is no such login. */
   readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>
-  /** None for wrong credentials, and for a disabled account. An unknown login takes equally long as a wrong password. */
+  /**
+   * None for wrong credentials, and for a disabled account. An unknown login takes equally long as a wrong password. Notes the use of a
+   * token in the background, at most once within `tokenUseMs`.
+   */
   readonly authenticate: (login: string, secret: Redacted.Redacted) => Effect.Effect<Option.Option<Caller>, StoreError>
-  /** Current rights by `Caller.credential`. Revoked tokens, changed passwords and disabled accounts have no entry. */
+  /** Current rights by `Caller.credential`: of tokens, passwords and outside identities, which have the rights of the password. Revoked tokens, changed passwords and disabled accounts have no entry. */
   readonly rightsOf: (
     credentials: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyMap<string, ReadonlySet<Right>>, StoreError>

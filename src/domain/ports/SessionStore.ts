@@ -11,6 +11,8 @@ export class SessionStore extends Context.Service<SessionStore, {
   readonly use: (hash: Uint8Array) => Effect.Effect<Option.Option<Session>, StoreError>
   /** False for a session of another account, or an ended one. */
   readonly end: (accountId: number, id: number) => Effect.Effect<boolean, StoreError>
+  /** The ids of those sessions, of the given ones, that have not ended. Is no use. */
+  readonly findOpen: (ids: ReadonlyArray<number>) => Effect.Effect<ReadonlySet<number>, StoreError>
   /** The newest use first. */
   readonly list: (accountId: number) => Effect.Effect<ReadonlyArray<Session>, StoreError>
 }>()("windhover/domain/ports/SessionStore") {}

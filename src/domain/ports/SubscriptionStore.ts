@@ -150,6 +150,8 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   readonly countOnSite: (site: string, limit: number) => Effect.Effect<number, StoreError>
   /** The same by the network of the address at which the callbacks agreed. */
   readonly countInNetwork: (network: string, limit: number) => Effect.Effect<number, StoreError>
+  /** Number of subscriptions of an account, whatever their state; counts up to `limit`. */
+  readonly countOfAccount: (accountId: number, limit: number) => Effect.Effect<number, StoreError>
   /** The subscription with this account, face, topic and endpoint. */
   readonly find: (wanted: NewSubscription) => Effect.Effect<Option.Option<Subscription>, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Subscription>, StoreError>

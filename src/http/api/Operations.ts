@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import type { Hub, RetrieveRequest } from "#actors/operations/Hub.ts"
-import { rights } from "#domain/Account.ts"
+import { rights, tokenRights } from "#domain/Account.ts"
 import { maxLabelLength, maxLabels } from "#domain/Labels.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import { requireRight } from "#http/Authentication.ts"
@@ -192,9 +192,11 @@ const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, param
   return Reply.noContent
 })
 
+/** A subscriber's account cannot have the right `admin`, so that its response keeps the keys of the original service. */
 const authenticate = Effect.fnUntraced(function*(_hub: Hub["Service"], { caller, jsonp, parameters }: ApiCall) {
   if (!(yield* parameters.flag("rights")) && jsonp === undefined) return Reply.noContent
-  const granted = JSON.stringify(Object.fromEntries(rights.map((right) => [right, caller.rights.has(right)])))
+  const named = caller.account.admin === true ? tokenRights : rights
+  const granted = JSON.stringify(Object.fromEntries(named.map((right) => [right, caller.rights.has(right)])))
   return jsonp === undefined ? Reply.json(granted) : Reply.jsonp(jsonp, granted)
 })
 

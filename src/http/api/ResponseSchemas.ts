@@ -123,6 +123,7 @@ export const Notification = feed.annotate({ identifier: "Notification" })
 /** A notification that a resource fails. */
 export const Failure = Schema.Struct(feedHeader).annotate({ identifier: "Failure" })
 
-export const GrantedRights = Schema.Struct(Object.fromEntries(rights.map((right) => [right, Schema.Boolean]))).annotate(
-  { identifier: "Rights" }
-)
+export const GrantedRights = Schema.Struct({
+  ...Object.fromEntries(rights.map((right) => [right, Schema.Boolean])),
+  admin: Schema.optionalKey(Schema.Boolean.annotate({ description: "Only for an operator's account." }))
+}).annotate({ identifier: "Rights" })

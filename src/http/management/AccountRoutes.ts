@@ -2,7 +2,14 @@ import { Effect, Option, Redacted, Schema } from "effect"
 import { deleteAccount } from "#actors/operations/DeleteAccount.ts"
 import type { Hub } from "#actors/operations/Hub.ts"
 import { refuseStoreErrors } from "#actors/operations/StoreRefusal.ts"
-import { type Account, loginProblem, passwordProblem } from "#domain/Account.ts"
+import {
+  type Account,
+  type AccountChanges,
+  loginProblem,
+  maxMaxSubscriptions,
+  passwordProblem,
+  tokenRights
+} from "#domain/Account.ts"
 import { AccountStore, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { badParameter, NotSubscribed, type Refusal, refuse } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
@@ -23,7 +30,8 @@ const accountFields = {
   credits: Schema.Finite,
   created: Field.time,
   admin: Schema.Boolean,
-  disabled: Schema.Boolean
+  disabled: Schema.Boolean,
+  maxSubscriptions: Field.optional(Schema.Int.annotate({ description: "Absent without a maximum." }))
 }
 
 const accountJson = (account: Account) => ({
@@ -32,7 +40,8 @@ const accountJson = (account: Account) => ({
   credits: account.credits,
   created: Field.formatTime(account.createdAt),
   admin: account.admin === true,
-  disabled: account.disabled === true
+  disabled: account.disabled === true,
+  ...(account.maxSubscriptions !== undefined && { maxSubscriptions: account.maxSubscriptions })
 })
 
 const unknownAccount = (login: string): Refusal =>
@@ -56,7 +65,7 @@ export const createAccount = Effect.fnUntraced(function*(wanted: string, passwor
 export const changeAccount = Effect.fnUntraced(function*(
   own: Account,
   wanted: string,
-  changes: { readonly admin?: boolean; readonly disabled?: boolean }
+  changes: Pick<AccountChanges, "admin" | "disabled" | "maxSubscriptions">
 ) {
   if (wanted === own.login && (changes.disabled === true || changes.admin === false)) {
     return yield* badParameter(
@@ -136,11 +145,16 @@ const change = makeRoute({
   path: "/api/accounts/change",
   right: "admin",
   group,
-  summary: "Disables or enables an account, or makes it an operator's",
+  summary: "Disables or enables an account, makes it an operator's, or limits its subscriptions",
   input: Schema.Struct({
     login,
     disabled: Field.optional(Field.flag("true: its credentials are refused; its subscriptions go on.")),
-    admin: Field.optional(Field.flag("Whether the account is an operator's."))
+    admin: Field.optional(Field.flag("Whether the account is an operator's.")),
+    maxSubscriptions: Field.optional(
+      Schema.NullOr(
+        Field.integer(0, maxMaxSubscriptions, "Maximum of its subscriptions; existing ones stay. null: without a maximum.")
+      ).annotate({ expected: `a whole number from 0 to ${maxMaxSubscriptions}, or null` })
+    )
   }),
   output: Schema.Struct({ login: Schema.String }),
   run: ({ login, ...changes }, { caller }) => Effect.as(changeAccount(caller.account, login, changes), { login })
@@ -177,10 +191,42 @@ const remove = makeRoute({
     Effect.map(removeAccount(caller.account, login), (result) => ({ login, deleted: result === "deleted" }))
 })
 
+const tokens = makeRoute({
+  method: "GET",
+  path: "/api/tokens",
+  right: "list",
+  group,
+  summary: "Lists the tokens of the account, without their secrets",
+  input: Schema.Struct({}),
+  output: Schema.Struct({
+    tokens: Schema.Array(Schema.Struct({
+      id: Schema.Int,
+      name: Schema.String,
+      rights: Schema.Array(Schema.Literals(tokenRights)),
+      created: Field.time,
+      lastUsed: Field.optional(Field.time.annotate({ description: "Exact to an hour; absent for an unused token." }))
+    }))
+  }),
+  run: (_, { caller }) =>
+    Effect.map(
+      refuseStoreErrors(AccountStore.use((store) => store.listTokens(caller.account.id))),
+      (all) => ({
+        tokens: all.map(({ createdAt, id, name, rights, usedAt }) => ({
+          id,
+          name,
+          rights,
+          created: Field.formatTime(createdAt),
+          ...(usedAt !== undefined && { lastUsed: Field.formatTime(usedAt) })
+        }))
+      })
+    )
+})
+
 export const accountRoutes: ReadonlyArray<ManagementRoute<AccountStore | Hub>> = [
   accounts,
   create,
   change,
   credits,
-  remove
+  remove,
+  tokens
 ]

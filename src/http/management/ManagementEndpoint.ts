@@ -21,11 +21,12 @@ import type { StreamedRoute } from "./StreamedRoute.ts"
 
 type Route = ManagementRoute<ManagementServices> | StreamedRoute<ManagementServices>
 
-/** Answers a request for live events with a stream. `ofAll` shows all accounts. */
+/** Answers a request for live events with a stream, which ends with the session. `ofAll` shows all accounts. */
 type RespondLive = (
   request: HttpServerRequest,
   caller: Caller,
-  ofAll: boolean
+  ofAll: boolean,
+  sessionId: number | undefined
 ) => Effect.Effect<HttpServerResponse, Refusal | HttpRejection>
 
 /** Handles the paths below `/api`. Every failure becomes a JSON response. */
@@ -41,19 +42,19 @@ export const makeManagementEndpoint = Effect.fnUntraced(function*(live: RespondL
   const authenticate = Effect.fnUntraced(function*(request: HttpServerRequest, query: Parameters) {
     const hasCredentials = (request.headers["authorization"] ?? "") !== "" || query.has(credentialsParameter)
     const open = hasCredentials ? undefined : yield* sessions.resume(request)
-    if (open === undefined) return yield* authentication.authenticate(request, query)
-    return isSameOrigin(request, baseUrl) ? open.caller : yield* otherOrigin
+    if (open === undefined) return { caller: yield* authentication.authenticate(request, query), sessionId: undefined }
+    return isSameOrigin(request, baseUrl) ? { caller: open.caller, sessionId: open.session.id } : yield* otherOrigin
   })
 
   const respond = Effect.fnUntraced(function*(request: HttpServerRequest) {
     const path = request.url.split("?", 1)[0]?.replace(/(?<=.)\/$/, "") ?? ""
     if (path === livePath && request.method === "GET") {
       const query = yield* readQueryParameters(request)
-      const caller = yield* authenticate(request, query)
+      const { caller, sessionId } = yield* authenticate(request, query)
       yield* requireRight(caller, "retrieve")
       const ofAll = query.all("all")[0] === "true"
       yield* checkOfAll(caller, ofAll)
-      return yield* live(request, caller, ofAll)
+      return yield* live(request, caller, ofAll, sessionId)
     }
     const { id, routes } = findRoutes(routesByPath, path)
     if (routes === undefined) {
@@ -61,7 +62,7 @@ export const makeManagementEndpoint = Effect.fnUntraced(function*(live: RespondL
     }
     const route = yield* selectRoute(routes, request.method)
     const query = yield* readQueryParameters(request)
-    const caller = yield* authenticate(request, query)
+    const { caller } = yield* authenticate(request, query)
     if (route.method === "POST") yield* rejectCrossSite(request, baseUrl, `POST ${path}`)
     yield* requireRight(caller, route.right)
     if ("open" in route) {

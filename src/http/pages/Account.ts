@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import { isPassword, passwordProblem } from "#domain/Account.ts"
+import { identitySourceOf, isOwner, isPassword, passwordProblem } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
 import { badParameter } from "#domain/Refusal.ts"
@@ -12,7 +12,7 @@ import { type Html, html } from "./Html.ts"
 import { action, goTo, page, type PageCall } from "./Page.ts"
 import { ago, count, facts, foreign, section, status, table } from "./Parts.ts"
 import { storeCall } from "./StoreCall.ts"
-import { requirePassword } from "./Tokens.ts"
+import { requireOwner } from "./Tokens.ts"
 
 const path = "/dashboard/account"
 
@@ -33,6 +33,10 @@ const accountPage = page(
               count(account.credits)
             }</span>`
           ],
+          [
+            "Most subscriptions",
+            account.maxSubscriptions === undefined ? undefined : count(account.maxSubscriptions)
+          ],
           ["Since", ago(account.createdAt, call.now)],
           ["XMPP address", account.jid === undefined ? undefined : foreign(account.jid)],
           ["Role", account.admin === true ? "operator" : "subscriber"],
@@ -41,16 +45,16 @@ const accountPage = page(
       }${section("Sessions", sessionTable(sessions, call))}${
         section(
           "Password",
-          isPassword(call.caller)
+          isOwner(call.caller)
             ? passwordForm(call)
-            : html`<p class="lead">This session signed in with a token. The password is changed with the password.</p>`
+            : html`<p class="lead">This session signed in with a token. The password is changed, and other sessions are ended, with the password.</p>`
         )
       }`
     }
   })
 )
 
-const sessionTable = (sessions: ReadonlyArray<Session>, { now, viewer }: PageCall): Html =>
+const sessionTable = (sessions: ReadonlyArray<Session>, { caller, now, viewer }: PageCall): Html =>
   table(
     "Sessions",
     [
@@ -65,14 +69,14 @@ const sessionTable = (sessions: ReadonlyArray<Session>, { now, viewer }: PageCal
       {
         title: "Sign-in",
         cell: ({ createdAt, credential }) =>
-          html`<div>${ago(createdAt, now)} with ${credential.startsWith("token:") ? "a token" : "the password"}</div>`
+          html`<div>${ago(createdAt, now)} ${waysOfSignIn[identitySourceOf({ credential }) ?? kindOf(credential)]}</div>`
       },
       { title: "Last use", cell: ({ usedAt }) => ago(usedAt, now) },
       {
         title: "Actions",
         kind: "actions",
         cell: ({ agent, id }) =>
-          id === viewer.session.id
+          id === viewer.session.id || !isOwner(caller)
             ? undefined
             : buttonForm(`${path}/end-session`, viewer, "End", {
               fields: { id },
@@ -83,6 +87,15 @@ const sessionTable = (sessions: ReadonlyArray<Session>, { now, viewer }: PageCal
     sessions,
     html`No session.`
   )
+
+const waysOfSignIn = {
+  password: "with the password",
+  token: "with a token",
+  proxy: "through the proxy",
+  provider: "at the identity provider"
+}
+
+const kindOf = (credential: string) => isPassword({ credential }) ? "password" as const : "token" as const
 
 /** Browser and system of a User-Agent, or its beginning. */
 const describeAgent = (agent: string): string => {
@@ -121,7 +134,7 @@ const changePassword = action(
   `${path}/password`,
   "session",
   Effect.fnUntraced(function*(form, call) {
-    yield* requirePassword(call)
+    yield* requireOwner(call)
     const { login } = call.caller.account
     const password = form.all("password")[0] ?? ""
     const problem = passwordProblem(password)
@@ -142,7 +155,9 @@ const changePassword = action(
 const endSession = action(
   `${path}/end-session`,
   "session",
-  Effect.fnUntraced(function*(form, { caller }) {
+  Effect.fnUntraced(function*(form, call) {
+    yield* requireOwner(call)
+    const { caller } = call
     const id = Number(form.all("id")[0])
     if (!Number.isInteger(id) || id < 1 || id > 2_147_483_647) {
       return yield* badParameter("id", "There is no such session.")

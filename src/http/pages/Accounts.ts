@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import type { Account } from "#domain/Account.ts"
+import { type Account, maxMaxSubscriptions } from "#domain/Account.ts"
+import { countOf } from "#domain/Count.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { badParameter } from "#domain/Refusal.ts"
 import {
@@ -49,7 +50,9 @@ const accountsPage = page(
         )
       }${accountTable(items, call)}${
         pager(path, { search }, { cursor, next: next === undefined ? undefined : String(next) })
-      }<div class="columns">${section("New account", newAccount(call))}${section("Credits", creditsForm(call))}</div>`
+      }<div class="columns">${section("New account", newAccount(call))}${section("Credits", creditsForm(call))}${
+        section("Limit", limitForm(call))
+      }</div>`
     }
   })
 )
@@ -65,6 +68,11 @@ const accountTable = (accounts: ReadonlyArray<Account>, call: PageCall): Html =>
           disabled === true ? status("bad", "disabled") : status("good", admin === true ? "operator" : "active")
       },
       { title: "Credits", kind: "number", cell: ({ credits }) => count(credits) },
+      {
+        title: "Most subscriptions",
+        kind: "number",
+        cell: ({ maxSubscriptions }) => maxSubscriptions === undefined ? "no limit" : count(maxSubscriptions)
+      },
       { title: "Since", cell: ({ createdAt }) => ago(createdAt, call.now) },
       { title: "Actions", kind: "actions", cell: (account) => accountActionsOf(account, call) }
     ],
@@ -117,6 +125,21 @@ const creditsForm = ({ viewer }: PageCall): Html =>
       })
     }${submit("Add credits")}`,
     { class: "card", label: "Credits" }
+  )
+
+const limitForm = ({ sent, viewer }: PageCall): Html =>
+  formTag(
+    `${path}/limit`,
+    viewer,
+    html`${field("limited", "Login of the account", { required: true, maxlength: 63 }, sent)}${
+      field("maximum", "Most subscriptions", {
+        type: "number",
+        min: 0,
+        max: maxMaxSubscriptions,
+        hint: "Empty: no limit. Subscriptions beyond a lower limit stay; further ones are refused."
+      }, sent)
+    }${submit("Set limit")}`,
+    { class: "card", label: "Limit" }
   )
 
 const deletePage = page(`${path}/{login}/delete`, "admin", ({ path: { login = "" }, viewer }) =>
@@ -173,6 +196,26 @@ const credits = action(
   })
 )
 
+const limit = action(
+  `${path}/limit`,
+  "admin",
+  Effect.fnUntraced(function*(form, { caller }) {
+    const login = (form.all("limited")[0] ?? "").trim()
+    const text = (form.all("maximum")[0] ?? "").trim()
+    const maximum = text === "" ? null : /^\d{1,8}$/.test(text) ? Number(text) : Number.NaN
+    if (maximum !== null && !(maximum <= maxMaxSubscriptions)) {
+      return yield* badParameter("maximum", `A limit is a whole number from 0 to ${maxMaxSubscriptions}, or empty.`)
+    }
+    yield* changeAccount(caller.account, login, { maxSubscriptions: maximum })
+    return goTo(
+      path,
+      maximum === null
+        ? `The account ${login} has no limit of subscriptions.`
+        : `The account ${login} can have ${countOf(maximum, "subscription")}.`
+    )
+  })
+)
+
 const remove = action(
   `${path}/delete`,
   "admin",
@@ -190,4 +233,4 @@ const remove = action(
 )
 
 export const accountsPages = [accountsPage, deletePage]
-export const accountsActions = [create, change, credits, remove]
+export const accountsActions = [create, change, credits, limit, remove]

@@ -62,7 +62,20 @@ export type Outcome =
     /** Set-Cookie header of a sign-in or a sign-out. */
     readonly cookie?: string
   }
-  | { readonly _tag: "Show"; readonly content: Content }
+  | {
+    /** Leaves for another site, which the operator has named. */
+    readonly _tag: "Leave"
+    readonly url: string
+    readonly cookie: string
+  }
+  | {
+    readonly _tag: "Show"
+    readonly content: Content
+    /** Set-Cookie header of a sign-in. */
+    readonly cookie?: string
+    /** Path of the page to which the content leads at once. */
+    readonly refresh?: string
+  }
 
 export type PageError = Refusal | HttpRejection
 
@@ -77,7 +90,7 @@ export type Page<R> =
   & Head<"page">
   & (
     | { readonly needs: Needs; readonly show: (call: PageCall) => Effect.Effect<Content, PageError, R> }
-    | { readonly needs: "nothing"; readonly show: (call: PublicCall) => Effect.Effect<Content, PageError, R> }
+    | { readonly needs: "nothing"; readonly show: (call: PublicCall) => Effect.Effect<Content | Outcome, PageError, R> }
   )
 
 /**
@@ -107,7 +120,7 @@ export const page = <R>(
 /** A page without a sign-in. Outside of `/dashboard`, no cookie is read. */
 export const publicPage = <R>(
   path: string,
-  show: (call: PublicCall) => Effect.Effect<Content, PageError, R>
+  show: (call: PublicCall) => Effect.Effect<Content | Outcome, PageError, R>
 ): Page<R> => ({ verb: "page", path, needs: "nothing", show })
 
 export const action = <R>(

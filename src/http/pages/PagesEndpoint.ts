@@ -97,6 +97,7 @@ export const makePagesEndpoint = Effect.gen(function*() {
       const refusal = refuseVisit(found.entry, visit)
       if (refusal !== undefined) return refusal === "sign in" ? goToSignIn(visit, basePath) : render(visit, refusal)
       const content = yield* Effect.provideContext(showEntry(found.entry, call, visit.viewer), services)
+      if ("_tag" in content) return answer(visit, content)
       const status = problem === undefined ? content.status : Reply.errorHead(problem.error).status
       const shown = { ...content, ...(status !== undefined && { status }) }
       if (problem === undefined) return render(visit, shown)
@@ -124,7 +125,14 @@ export const makePagesEndpoint = Effect.gen(function*() {
   })
 
   const answer = (visit: Visit, outcome: Outcome): Response => {
-    if (outcome._tag === "Show") return render(visit, outcome.content)
+    if (outcome._tag === "Leave") return redirect(outcome.url, outcome.cookie)
+    if (outcome._tag === "Show") {
+      const { content, cookie, refresh } = outcome
+      return HttpServerResponse.setHeaders(render(visit, content), {
+        ...(cookie !== undefined && { "set-cookie": cookie }),
+        ...(refresh !== undefined && { refresh: `0; url=${basePath}${refresh}` })
+      })
+    }
     const response = redirect(basePath + outcome.path, outcome.cookie)
     return outcome.notice === undefined || visit.viewer === undefined
       ? response
@@ -191,7 +199,7 @@ const showEntry = (
   entry: Page<PageServices>,
   call: PublicCall,
   viewer: OpenSession | undefined
-): Effect.Effect<Content, PageError, PageServices> => {
+): Effect.Effect<Content | Outcome, PageError, PageServices> => {
   if (entry.needs === "nothing") return entry.show(call)
   return viewer === undefined
     ? Effect.die("a page without a session")

@@ -1,24 +1,27 @@
 import { Effect, Redacted } from "effect"
 import { badParameter } from "#domain/Refusal.ts"
+import type { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Authentication } from "#http/Authentication.ts"
+import type { ProviderSignIn } from "#http/ProviderSignIn.ts"
 import { Sessions } from "#http/Sessions.ts"
 import { field, formTag, hidden, submit } from "./Forms.ts"
 import { html } from "./Html.ts"
 import { type Action, action, goTo, type Page, publicAction, publicPage } from "./Page.ts"
+import { outsideSignInActions, outsideSignInPages, outsideWays } from "./OutsideSignIn.ts"
+import { ownPage } from "./OwnPage.ts"
 import { signInPath } from "./Problems.ts"
 
 /** Maximum characters of a login and of a secret in the form. */
 const maxLength = 1024
 
-/** A page of the dashboard, and no address of another site. A header holds ASCII alone. */
-const isOwnPage = (path: string): boolean => /^\/dashboard(?:[/?][!-~]*)?$/.test(path) && !/\\|\/\//.test(path)
-
-const signInPage = publicPage(signInPath, ({ query, sent }) =>
-  Effect.sync(() => {
+const signInPage = publicPage(
+  signInPath,
+  Effect.fnUntraced(function*(call) {
+    const { query, sent } = call
     const next = (sent ?? query).all("next")[0]
     return {
       title: "Sign in",
-      body: html`<div class="card narrow">${
+      body: html`<div class="card narrow">${yield* outsideWays(call, next)}${
         formTag(
           signInPath,
           undefined,
@@ -41,7 +44,8 @@ const signInPage = publicPage(signInPath, ({ query, sent }) =>
         )
       }</div>`
     }
-  }))
+  })
+)
 
 const signIn = publicAction(
   signInPath,
@@ -53,8 +57,7 @@ const signIn = publicAction(
     const authentication = yield* Authentication
     const caller = yield* authentication.authenticateLogin(request, { login, secret: Redacted.make(secret) })
     const cookie = yield* Sessions.use((sessions) => sessions.signIn(request, caller))
-    const next = form.all("next")[0] ?? ""
-    return { ...goTo(isOwnPage(next) ? next : "/dashboard"), cookie }
+    return { ...goTo(ownPage(form.all("next")[0])), cookie }
   })
 )
 
@@ -66,5 +69,9 @@ const signOut = action(
   })
 )
 
-export const signInPages: ReadonlyArray<Page<never>> = [signInPage]
-export const signInActions: ReadonlyArray<Action<Authentication | Sessions>> = [signIn, signOut]
+export const signInPages: ReadonlyArray<Page<ProviderSignIn | Sessions>> = [signInPage, ...outsideSignInPages]
+export const signInActions: ReadonlyArray<Action<AccountStore | Authentication | Sessions>> = [
+  signIn,
+  signOut,
+  ...outsideSignInActions
+]

@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import { type Caller, isPassword, type Right, type Token, tokenNameProblem, tokenRights } from "#domain/Account.ts"
+import { type Caller, isOwner, type Right, type Token, tokenNameProblem, tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { badParameter, Forbidden, type Refusal, refuse } from "#domain/Refusal.ts"
 import { buttonForm, checkboxes, field, formTag, submit } from "./Forms.ts"
@@ -24,14 +24,15 @@ const meanings: { readonly [R in Right]: string } = {
   admin: "operate the service"
 }
 
-/** A token cannot give itself a longer life, so that its revocation ends all that it could do. */
-export const requirePassword = ({ caller }: PageCall): Effect.Effect<void, Refusal> =>
-  isPassword(caller) ? Effect.void : Effect.fail(needsPassword)
+/** A token gives itself no longer life, and ends no session of the account: a stolen token locks its owner out of nothing. */
+export const requireOwner = ({ caller }: PageCall): Effect.Effect<void, Refusal> =>
+  isOwner(caller) ? Effect.void : Effect.fail(needsOwner)
 
-const needsPassword = refuse(
+const needsOwner = refuse(
   new Forbidden({
     right: "password",
-    message: "Tokens and passwords are changed with the password: sign out, and sign in with it."
+    message:
+      "Tokens, passwords and other sessions are changed by the owner of the account: sign out, and sign in with the password."
   })
 )
 
@@ -58,7 +59,7 @@ const tokensPage = page(
       }${
         section(
           "New token",
-          isPassword(caller)
+          isOwner(caller)
             ? formTag(
               path,
               viewer,
@@ -71,7 +72,7 @@ const tokensPage = page(
               }${checkboxes("right", "Rights", choices(caller), sent)}${submit("Create token")}`,
               { class: "card", label: "New token" }
             )
-            : html`<p class="lead">${needsPassword.message}</p>`
+            : html`<p class="lead">${needsOwner.message}</p>`
         )
       }`
     }
@@ -93,10 +94,15 @@ const tokenTable = (tokens: ReadonlyArray<Token>, { caller, now, viewer }: PageC
       { title: "Rights", cell: ({ rights }) => rights.join(", ") },
       { title: "Created", cell: ({ createdAt }) => ago(createdAt, now) },
       {
+        title: "Last used",
+        cell: ({ usedAt }) =>
+          usedAt === undefined ? html`never` : html`<span title="Exact to an hour.">${ago(usedAt, now)}</span>`
+      },
+      {
         title: "Actions",
         kind: "actions",
         cell: ({ id, name }) =>
-          isPassword(caller)
+          isOwner(caller)
             ? buttonForm(`${path}/revoke`, viewer, "Revoke", {
               fields: { id },
               danger: true,
@@ -113,7 +119,7 @@ const createToken = action(
   path,
   "session",
   Effect.fnUntraced(function*(form, call) {
-    yield* requirePassword(call)
+    yield* requireOwner(call)
     const { account, rights } = call.caller
     const name = (form.all("name")[0] ?? "").trim()
     const problem = tokenNameProblem(name)
@@ -137,7 +143,7 @@ const revokeToken = action(
   `${path}/revoke`,
   "session",
   Effect.fnUntraced(function*(form, call) {
-    yield* requirePassword(call)
+    yield* requireOwner(call)
     const id = Number(form.all("id")[0])
     if (!Number.isInteger(id) || id < 1 || id > 2_147_483_647) {
       return yield* badParameter("id", "There is no such token.")

@@ -112,14 +112,15 @@ export const makeLiveEndpoint = Effect.gen(function*() {
       () => Effect.suspend(() => pages.remove(page) && running !== undefined ? Fiber.interrupt(running) : Effect.void)
     )
 
-  /** `ofAll` shows all accounts; the caller has checked the right. */
+  /** `ofAll` shows all accounts; the caller has checked the right. The stream ends with `sessionId`, the session of the dashboard. */
   return Effect.fnUntraced(
     function*(
       request: HttpServerRequest.HttpServerRequest,
       caller: Caller,
-      ofAll: boolean
+      ofAll: boolean,
+      sessionId: number | undefined
     ): Effect.fn.Return<Response, Refusal | HttpRejection, Scope.Scope> {
-      const connection = yield* registry.admit(caller, ofAll ? "admin" : "retrieve")
+      const connection = yield* registry.admit(caller, ofAll ? "admin" : "retrieve", sessionId)
       const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
       yield* awaitTurn(response)
       const socket = takeSocket(response, headers)

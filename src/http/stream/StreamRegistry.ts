@@ -8,18 +8,21 @@ export class StreamConnection {
   readonly credential: string
   /** The stream ends when its credential loses this right. */
   readonly right: Right
+  /** The stream ends with this session of a browser. */
+  readonly sessionId: number | undefined
   /** Called every 15 s. */
   onHeartbeat: () => void = () => {}
   #end: (() => void) | undefined
   #hasEnded = false
 
-  constructor({ account, credential }: Caller, right: Right = "retrieve") {
+  constructor({ account, credential }: Caller, right: Right = "retrieve", sessionId?: number) {
     this.accountId = account.id
     this.credential = credential
     this.right = right
+    this.sessionId = sessionId
   }
 
-  /** Called when Windhover stops or the credential loses its right; at once when this has happened before. */
+  /** Called when Windhover stops, the credential loses its right, or the session ends; at once when this has happened before. */
   set onEnd(end: () => void) {
     this.#end = end
     if (this.#hasEnded) end()
@@ -33,11 +36,18 @@ export class StreamConnection {
 
 /** The open streams and long polls of this runner: their number, heartbeats and end. */
 export class StreamRegistry extends Context.Service<StreamRegistry, {
-  /** Admits a stream until `leave`, with the right that it needs. Refuses the stream when the account or the runner has reached its maximum. */
-  readonly enter: (caller: Caller, right?: Right) => Effect.Effect<StreamConnection, Refusal>
+  /**
+   * Admits a stream until `leave`, with the right that it needs and the session that opened it, if any. Refuses the stream when the account
+   * or the runner has reached its maximum.
+   */
+  readonly enter: (caller: Caller, right?: Right, sessionId?: number) => Effect.Effect<StreamConnection, Refusal>
   readonly leave: (stream: StreamConnection) => void
   /** Admits a stream for the scope. */
-  readonly admit: (caller: Caller, right?: Right) => Effect.Effect<StreamConnection, Refusal, Scope.Scope>
+  readonly admit: (
+    caller: Caller,
+    right?: Right,
+    sessionId?: number
+  ) => Effect.Effect<StreamConnection, Refusal, Scope.Scope>
   /** Ends all streams, so that a shutdown does not wait for them. */
   readonly close: Effect.Effect<void>
   readonly count: () => number

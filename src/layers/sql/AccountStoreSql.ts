@@ -4,6 +4,7 @@ import {
   type Account,
   type AccountChanges,
   effectiveRights,
+  nameOfIdentity,
   passwordRights,
   type Right,
   rightsFromBits,
@@ -25,6 +26,7 @@ import {
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import * as Passwords from "./Passwords.ts"
 import { run } from "./Query.ts"
+import { makeTokenUses, type NoteTokenUses } from "./TokenUses.ts"
 import { column, escapePattern, instant, legalText, millis, urlKey } from "./Values.ts"
 
 interface AccountRow {
@@ -36,11 +38,12 @@ interface AccountRow {
   readonly created_at: number
   readonly admin: boolean
   readonly disabled: boolean
+  readonly max_subscriptions: number | null
 }
 
 /** Columns of an `AccountRow` from accounts `a`. */
 const accountSelect = `a.id, a.login, a.jid, a.legacy_item_namespace, a.credits::float8 as credits,
-  a.admin, a.disabled, ${millis("a.created_at")} as created_at`
+  a.admin, a.disabled, a.max_subscriptions, ${millis("a.created_at")} as created_at`
 
 const accountOf = (row: AccountRow): Account => ({
   id: row.id,
@@ -50,7 +53,8 @@ const accountOf = (row: AccountRow): Account => ({
   credits: row.credits,
   createdAt: row.created_at,
   ...(row.admin && { admin: true }),
-  ...(row.disabled && { disabled: true })
+  ...(row.disabled && { disabled: true }),
+  ...(row.max_subscriptions !== null && { maxSubscriptions: row.max_subscriptions })
 })
 
 interface TokenRow {
@@ -59,17 +63,21 @@ interface TokenRow {
   readonly name: string
   readonly rights: number
   readonly created_at: number
+  readonly used_at: number | null
 }
 
 /** Columns of a `TokenRow` from tokens `t`. */
-const tokenSelect = `t.id, t.account_id as account, t.name, t.rights, ${millis("t.created_at")} as created_at`
+const tokenSelect = `t.id, t.account_id as account, t.name, t.rights, ${millis("t.created_at")} as created_at, ${
+  millis("t.used_at")
+} as used_at`
 
 const tokenOf = (row: TokenRow): Token => ({
   id: row.id,
   accountId: row.account,
   name: row.name,
   rights: rightsFromBits(row.rights),
-  createdAt: row.created_at
+  createdAt: row.created_at,
+  ...(row.used_at !== null && { usedAt: row.used_at })
 })
 
 /** An account with its matching token, if any. */
@@ -79,6 +87,7 @@ interface CredentialRow extends AccountRow {
   readonly password_hash: string
   readonly token: number | null
   readonly granted: number | null
+  readonly used: number | null
 }
 
 const credentialsOf = (row: CredentialRow): LoginCredentials => ({
@@ -95,6 +104,7 @@ export const layerWith = (cost: Passwords.Cost) =>
       const sql = yield* SqlClient.SqlClient
       const genericSql = yield* sqlWithGenericPlans
       const passwords = Passwords.make(cost)
+      const noteUses = yield* makeTokenUses(sql)
       let generation = 0
       /** Ends what is remembered of callers. A failed statement may have been executed, too. */
       const changing =
@@ -111,7 +121,7 @@ export const layerWith = (cost: Passwords.Cost) =>
         list: list(sql),
         setPassword: changing(setPassword(sql, passwords)),
         authenticate: Effect.fn("AccountStore.authenticate")(
-          makeAuthenticate(passwords, makeLookup(genericSql), () => generation)
+          makeAuthenticate(passwords, makeLookup(genericSql, noteUses), () => generation)
         ),
         rightsOf: selectRights(genericSql),
         createToken: changing(createToken(sql)),
@@ -177,7 +187,8 @@ const update = (sql: SqlClient.SqlClient) =>
       other as (select 1 from accounts where jid = $3 and id <> all (select id from wanted)),
       done as (update accounts set jid = case when $2::boolean then $3 else jid end,
           legacy_item_namespace = coalesce($4::boolean, legacy_item_namespace), admin = coalesce($5::boolean, admin),
-          disabled = coalesce($6::boolean, disabled)
+          disabled = coalesce($6::boolean, disabled),
+          max_subscriptions = case when $7::boolean then $8::int4 else max_subscriptions end
         where id in (select id from wanted) and not exists (select from other) returning id),
       forgotten as (delete from entries e using resources r, done
         where not coalesce($5::boolean, true) and r.key = ${
@@ -190,7 +201,9 @@ const update = (sql: SqlClient.SqlClient) =>
         jid,
         changes.legacyItemNamespace ?? null,
         changes.admin ?? null,
-        changes.disabled ?? null
+        changes.disabled ?? null,
+        changes.maxSubscriptions !== undefined,
+        changes.maxSubscriptions ?? null
       ]
     ))
     if (jid !== null && row?.taken === true) return yield* new JidTaken({ jid })
@@ -234,7 +247,7 @@ const remove = (sql: SqlClient.SqlClient) =>
  * One statement for all logins that arrive while another statement runs.
  * A statement starts after its callers have arrived, so that it sees every earlier change of a password.
  */
-const makeLookup = (sql: SqlClient.SqlClient) => {
+const makeLookup = (sql: SqlClient.SqlClient, noteUses: NoteTokenUses) => {
   const lookup = batched({
     concurrency: 1,
     maxInputs: 500,
@@ -245,6 +258,7 @@ const makeLookup = (sql: SqlClient.SqlClient) => {
       ]))
       const found = wanted.map((): Option.Option<LoginCredentials> => Option.none())
       for (const row of rows) found[row.position - 1] = Option.some(credentialsOf(row))
+      yield* noteUses(rows.flatMap(({ token, used }) => token === null ? [] : [{ id: token, usedAt: used ?? -Infinity }]))
       return found
     })
   })
@@ -252,26 +266,28 @@ const makeLookup = (sql: SqlClient.SqlClient) => {
 }
 
 const lookupSql = `
-  select wanted.position::float8 as position, ${accountSelect}, a.password_hash, t.id as token, t.rights as granted
+  select wanted.position::float8 as position, ${accountSelect}, a.password_hash, t.id as token, t.rights as granted,
+    ${millis("t.used_at")} as used
   from unnest($1::text[], $2::bytea[]) with ordinality wanted(login, hash, position)
   join accounts a on a.login = wanted.login and a.id > 0 and not a.disabled left join tokens t on t.account_id = a.id and t.hash = wanted.hash`
 
 const selectRights = (sql: SqlClient.SqlClient) =>
   Effect.fn("AccountStore.rightsOf")(function*(credentials: ReadonlyArray<string>) {
+    const wanted = new Set(credentials)
+    const owners = (["account", "proxy", "provider"] as const).flatMap((kind) => idsOfCredentials(credentials, kind))
     const rows = yield* run(sql.unsafe<{ id: number; granted: number | null; password: string | null; admin: boolean }>(
       `select t.id, t.rights as granted, null as password, a.admin from tokens t join accounts a on a.id = t.account_id
         where t.id = any($1::int4[]) and not a.disabled
       union all select id, null, password_hash, admin from accounts where id = any($2::int4[]) and not disabled`,
-      [
-        column.integers(idsOfCredentials(credentials, "token")),
-        column.integers(idsOfCredentials(credentials, "account"))
-      ]
+      [column.integers(idsOfCredentials(credentials, "token")), column.integers(owners)]
     ))
-    return new Map(rows.map(({ admin, granted, id, password }) =>
-      password === null
-        ? [nameOfToken(id), new Set(effectiveRights({ admin }, rightsFromBits(granted ?? 0)))] as const
-        : [nameOfPassword(id, password), new Set(passwordRights({ admin }))] as const
-    ))
+    return new Map(rows.flatMap(({ admin, granted, id, password }) => {
+      if (password === null) {
+        return [[nameOfToken(id), new Set(effectiveRights({ admin }, rightsFromBits(granted ?? 0)))] as const]
+      }
+      const names = [nameOfPassword(id, password), nameOfIdentity("proxy", id), nameOfIdentity("provider", id)]
+      return names.filter((name) => wanted.has(name)).map((name) => [name, new Set(passwordRights({ admin }))] as const)
+    }))
   })
 
 const createToken = (sql: SqlClient.SqlClient) =>

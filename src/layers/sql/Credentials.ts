@@ -1,6 +1,13 @@
 import { Clock, Effect, Option, Redacted } from "effect"
 import { createHash, createHmac, hash, randomBytes } from "node:crypto"
-import { type Account, type Caller, effectiveRights, passwordRights, type Right } from "#domain/Account.ts"
+import {
+  type Account,
+  type Caller,
+  effectiveRights,
+  type IdentitySource,
+  passwordRights,
+  type Right
+} from "#domain/Account.ts"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import type { Passwords } from "./Passwords.ts"
@@ -95,7 +102,10 @@ export const nameOfPassword = (accountId: number, passwordHash: string): string 
   `account:${accountId}:${createHash("sha256").update(passwordHash).digest("base64url").slice(0, 16)}`
 
 /** The ids in names of one kind. */
-export const idsOfCredentials = (names: ReadonlyArray<string>, kind: "token" | "account"): ReadonlyArray<number> =>
+export const idsOfCredentials = (
+  names: ReadonlyArray<string>,
+  kind: "token" | "account" | IdentitySource
+): ReadonlyArray<number> =>
   names.flatMap((name) => {
     const [prefix, id] = name.split(":")
     return prefix === kind ? [Number(id)] : []

@@ -4,7 +4,7 @@ import { type NewSession, SessionStore } from "#domain/ports/SessionStore.ts"
 import { maxAgeMs, maxIdleMs, maxSessions, type Session } from "#domain/Session.ts"
 import { minuteMs } from "#domain/Time.ts"
 import { run } from "./Query.ts"
-import { instant, legalText, millis } from "./Values.ts"
+import { column, instant, legalText, millis } from "./Values.ts"
 
 interface SessionRow {
   readonly id: number
@@ -38,7 +38,7 @@ const isOpen = (now: string) =>
 export const layer = Layer.effect(
   SessionStore,
   SqlClient.SqlClient.useSync((sql) =>
-    SessionStore.of({ create: create(sql), use: use(sql), end: end(sql), list: list(sql) })
+    SessionStore.of({ create: create(sql), use: use(sql), end: end(sql), findOpen: findOpen(sql), list: list(sql) })
   )
 )
 
@@ -91,6 +91,16 @@ const end = (sql: SqlClient.SqlClient) =>
       [accountId, id, now]
     ))
     return rows.length > 0
+  })
+
+const findOpen = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SessionStore.findOpen")(function*(ids: ReadonlyArray<number>) {
+    const now = yield* Clock.currentTimeMillis
+    const rows = yield* run(sql.unsafe<{ readonly id: number }>(
+      `select s.id from sessions s where s.id = any($1::int4[]) and ${isOpen("$2::float8")}`,
+      [column.integers(ids), now]
+    ))
+    return new Set(rows.map(({ id }) => id))
   })
 
 const list = (sql: SqlClient.SqlClient) =>

@@ -45,6 +45,7 @@ export const layer = Layer.effect(
       saveNetwork: saveNetwork(sql),
       countOnSite: countOnSite(sql),
       countInNetwork: countInNetwork(sql),
+      countOfAccount: countOfAccount(sql),
       find: find(genericSql, box),
       load: makeLoad(genericSql, box),
       findByTopic: findByTopic(genericSql, box),
@@ -66,6 +67,17 @@ const countOnSite = (sql: SqlClient.SqlClient) =>
         limit $4::int4
       ) counted`,
       [now, `${reversed}.`, `${reversed}/`, limit]
+    ))
+    return row?.count ?? 0
+  })
+
+const countOfAccount = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.countOfAccount")(function*(accountId: number, limit: number) {
+    const [row] = yield* run(sql.unsafe<{ count: number }>(
+      `select count(*)::float8 as count from (
+        select from subscriptions where account_id = $1::int4 limit $2::int4
+      ) counted`,
+      [accountId, limit]
     ))
     return row?.count ?? 0
   })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import type {
   ReplayRequest,
   Representation,
@@ -7,12 +7,13 @@ import type {
   SubscribeRequest,
   UnsubscribeRequest
 } from "#actors/operations/Hub.ts"
-import { rights } from "#domain/Account.ts"
+import { type Right, rights, tokenRights } from "#domain/Account.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { initialState } from "#test/support/Resources.ts"
 import { badParameter, NotSubscribed, NotVerified, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
 import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import { basic, form, makeApi } from "#test/support/Api.ts"
+import { basic, caller, form, makeApi } from "#test/support/Api.ts"
 
 const subscription: Subscription = {
   id: 1,
@@ -545,6 +546,22 @@ describe("authenticate", () => {
           xmpp: false
         }
       )
+    }))
+
+  it.effect("names the right admin for the account of an operator alone", () =>
+    Effect.gen(function*() {
+      const keysOf = Effect.fnUntraced(function*(admin: boolean, granted: ReadonlyArray<Right>) {
+        const found = caller(granted)
+        const account = { ...found.account, ...(admin && { admin }) }
+        const api = yield* makeApi(
+          {},
+          Layer.mock(AccountStore, { authenticate: () => Effect.succeedSome({ ...found, account }) })
+        )
+        return JSON.parse((yield* api("/?hub.mode=authenticate&rights=true", { headers: basic() })).body)
+      })
+      assert.deepStrictEqual(Object.keys(yield* keysOf(false, rights)), [...rights])
+      assert.strictEqual((yield* keysOf(true, rights)).admin, false)
+      assert.strictEqual((yield* keysOf(true, tokenRights)).admin, true)
     }))
 })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { operator, serveDashboard } from "#test/support/Dashboard.ts"
 
@@ -61,7 +61,14 @@ describe("accounts", () => {
       assert.include(taken.text, "The account &quot;bob&quot; exists already.")
       yield* send(cookie, "/dashboard/accounts/credits", { of: "bob", credits: "1500" })
       assert.deepStrictEqual(Option.map(yield* find("bob"), ({ credits }) => credits), Option.some(1500))
+      yield* send(cookie, "/dashboard/accounts/limit", { limited: "bob", maximum: "12" })
+      assert.deepStrictEqual(Option.map(yield* find("bob"), (one) => one.maxSubscriptions), Option.some(12))
+      const wrong = yield* send(cookie, "/dashboard/accounts/limit", { limited: "bob", maximum: "-1" })
+      assert.strictEqual(wrong.status, 422)
+      assert.include(wrong.text, "A limit is a whole number from 0 to 10000000, or empty.")
+      assert.strictEqual((yield* send(cookie, "/dashboard/accounts/limit", { limited: "eve" })).status, 404)
       const bob = yield* signIn("bob", "battery staple")
+      assert.match((yield* get("/dashboard/account", bob)).text, /Most subscriptions<\/dt>\s*<dd>12</)
       assert.strictEqual((yield* get("/dashboard/account", bob)).status, 200)
       assert.strictEqual((yield* get("/dashboard/accounts", bob)).status, 403)
       assert.strictEqual((yield* send(bob, "/dashboard/accounts/delete", { login: "admin" })).status, 403)
@@ -114,6 +121,12 @@ describe("accounts", () => {
         login: "bob"
       }])
       assert.deepStrictEqual(Option.map(yield* find("bob"), ({ disabled }) => disabled), Option.some(true))
+      const limit = (maxSubscriptions: unknown) => call("/api/accounts/change", { login: "bob", maxSubscriptions })
+      assert.strictEqual((yield* limit(3))[0], 200)
+      assert.deepStrictEqual(Option.map(yield* find("bob"), (one) => one.maxSubscriptions), Option.some(3))
+      assert.strictEqual((yield* limit(null))[0], 200)
+      assert.deepStrictEqual(Option.map(yield* find("bob"), (one) => one.maxSubscriptions), Option.some(undefined))
+      for (const wrong of [-1, 1.5, "3", 10_000_001]) assert.strictEqual((yield* limit(wrong))[0], 422, String(wrong))
       assert.strictEqual((yield* call("/api/accounts/change", { login: "nobody", disabled: true }))[0], 404)
       const malformed = yield* call("/api/accounts/create", { login: "carol", password: 987_654_321 })
       assert.strictEqual(malformed[0], 422)
@@ -125,5 +138,25 @@ describe("accounts", () => {
         { login: "carol", deleted: true }
       ])
       assert.strictEqual((yield* call("/api/accounts/delete", { login: operator.login }))[0], 422)
+    }))
+
+  it.live("list their own tokens with the last use", () =>
+    Effect.gen(function*() {
+      const { account, context, get, signIn, url } = yield* served
+      const { secret } = yield* AccountStore.use((store) =>
+        store.createToken({ accountId: account.id, name: "laptop", rights: ["list"] })
+      ).pipe(Effect.provideContext(context))
+      const authorization = `Basic ${Buffer.from(`${operator.login}:${Redacted.value(secret)}`).toString("base64")}`
+      const read = Effect.promise(async () => {
+        const response = await fetch(`${url}/api/tokens`, { headers: { authorization } })
+        return await response.json() as { readonly tokens: ReadonlyArray<Record<string, unknown>> }
+      })
+      const cookie = yield* signIn()
+      assert.include((yield* get("/dashboard/tokens", cookie)).text, "never")
+      const { tokens: [token] } = yield* read
+      assert.deepStrictEqual([token?.["name"], token?.["rights"]], ["laptop", ["list"]])
+      assert.match(String(token?.["lastUsed"]), /^\d{4}-\d\d-\d\dT.*Z$/)
+      assert.notInclude(JSON.stringify(token), Redacted.value(secret))
+      assert.notInclude((yield* get("/dashboard/tokens", cookie)).text, "never")
     }))
 })

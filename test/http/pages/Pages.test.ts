@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { available, browser, checkAccessibility, openTab, picture, widths } from "#test/support/Browser.ts"
 import { operator, serveDashboard } from "#test/support/Dashboard.ts"
+import { checkNothingReported, reportOnly } from "#test/support/ReportOnly.ts"
 
 describe("the pages", () => {
   it.live("sign in with a password, lead back to the page, and sign out", () =>
@@ -128,6 +129,23 @@ describe.skipIf(!available)("the pages in a browser", () => {
         assert.deepStrictEqual(errors, [
           "Failed to load resource: the server responded with a status of 404 (Not Found)"
         ])
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("violate no part of their policy, with JavaScript and without", () =>
+    Effect.gen(function*() {
+      const { signIn, url } = yield* serveDashboard()
+      const proxy = yield* reportOnly(url)
+      const chromium = yield* browser
+      for (const javaScript of [true, false]) {
+        const cookie = { url: proxy.url, text: yield* signIn() }
+        const { page } = yield* openTab(chromium, { javaScript, cookie })
+        for (const path of paths) {
+          const response = yield* Effect.promise(() => page.goto(`${proxy.url}${path}`))
+          assert.include(response?.headers()["content-security-policy-report-only"], "report-uri", path)
+          if (!javaScript) yield* checkAccessibility(page, false)
+        }
+        yield* checkNothingReported(page, proxy)
       }
     }).pipe(Effect.scoped))
 

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { CurrentLiveFeed } from "#actors/runtime/LiveFeed.ts"
 import type { LiveEvent } from "#domain/LiveEvent.ts"
+import { TestClock } from "effect/testing"
 import { basic } from "#test/support/Api.ts"
+import { serveDashboard } from "#test/support/Dashboard.ts"
 import { serveRoutes } from "#test/support/RoutesServer.ts"
 
 const delivery = (accountId: number, sequence: number, more: Partial<LiveEvent> = {}): LiveEvent => ({
@@ -110,4 +112,33 @@ describe("live events", () => {
       assert.strictEqual(yield* statusOf("?all=true", "wonder"), 403)
       assert.strictEqual(yield* statusOf("", "wrong"), 401)
     }).pipe(Effect.scoped))
+
+  /** Opens the live events of a session, and returns a wait for their end. */
+  const openAs = (url: string, cookie: string) =>
+    Effect.map(
+      Effect.promise(() => fetch(`${url}/api/live`, { headers: { cookie } })),
+      ({ body, status }) => {
+        assert.strictEqual(status, 200)
+        return Effect.promise(() => new Response(body).text())
+      }
+    )
+
+  it.effect("end with their session: after its sign-out, and when another session ends it", () =>
+    Effect.gen(function*() {
+      const { get, send, signIn, url } = yield* serveDashboard()
+      const [other, own, last] = [yield* signIn(), yield* signIn(), yield* signIn()]
+      const ends = [yield* openAs(url, other), yield* openAs(url, own)]
+      const lastEnd = yield* Effect.forkChild(yield* openAs(url, last))
+      const { text } = yield* get("/dashboard/account", own)
+      const ids = [...text.matchAll(/name="id" value="(\d+)"/g)].map(([, id]) => Number(id))
+      assert.strictEqual(ids.length, 2)
+      yield* send(own, "/dashboard/account/end-session", { id: String(Math.min(...ids)) })
+      yield* send(own, "/dashboard/sign-out")
+      yield* TestClock.adjust("15 seconds")
+      for (const end of ends) assert.match(yield* end, /^(?::\n\n)+$/)
+      assert.isUndefined(lastEnd.pollUnsafe())
+      yield* send(last, "/dashboard/sign-out")
+      yield* TestClock.adjust("15 seconds")
+      yield* Fiber.join(lastEnd)
+    }))
 })

@@ -44,7 +44,8 @@ class LiveFeed extends HTMLElement {
     if (document.hidden) return this.#say("Paused")
     const source = new EventSource(this.dataset["src"] ?? `${base}api/live`)
     source.onopen = () => this.#say("Live")
-    source.onerror = () => this.#say("Connecting…")
+    source.onerror = () =>
+      this.#say(source.readyState === EventSource.CLOSED ? "Ended; reload the page" : "Connecting…")
     source.addEventListener(
       "live",
       ({ data }) => this.#add(JSON.parse(data) as { readonly events: ReadonlyArray<LiveEvent> })

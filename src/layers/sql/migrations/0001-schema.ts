@@ -24,7 +24,8 @@ const accounts = [
     created_at timestamptz not null,
     legacy_item_namespace boolean,              -- null: as the installation is set
     admin boolean not null default false,       -- an operator's account
-    disabled boolean not null default false     -- its credentials are refused
+    disabled boolean not null default false,    -- its credentials are refused
+    max_subscriptions integer                   -- null: without limit
   )`,
   `create index accounts_admin on accounts (id) where admin`,
   // Account 0 owns all subscriptions of the hub face. Identities start at 1, and no valid login has this form.
@@ -36,7 +37,8 @@ const accounts = [
     hash bytea not null unique,                 -- SHA-256 of the token
     rights integer not null,                    -- bit set, see Account.rightsToBits
     name text not null,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    used_at timestamptz                         -- exact to an hour; null: never
   )`,
   `create index tokens_account on tokens (account_id, id)`,
 
