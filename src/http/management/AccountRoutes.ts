@@ -191,13 +191,15 @@ const remove = makeRoute({
     Effect.map(removeAccount(caller.account, login), (result) => ({ login, deleted: result === "deleted" }))
 })
 
+const tokensCursor = makeCursor("tokens", Field.integer(1, Number.MAX_SAFE_INTEGER, ""))
+
 const tokens = makeRoute({
   method: "GET",
   path: "/api/tokens",
   right: "list",
   group,
-  summary: "Lists the tokens of the account, without their secrets",
-  input: Schema.Struct({}),
+  summary: "Lists the tokens of the account, without their secrets, oldest first",
+  input: Schema.Struct({ limit: Field.limit, cursor: Field.cursor }),
   output: Schema.Struct({
     tokens: Schema.Array(Schema.Struct({
       id: Schema.Int,
@@ -205,21 +207,27 @@ const tokens = makeRoute({
       rights: Schema.Array(Schema.Literals(tokenRights)),
       created: Field.time,
       lastUsed: Field.optional(Field.time.annotate({ description: "Exact to an hour; absent for an unused token." }))
-    }))
+    })),
+    next: Field.optional(Field.cursorText)
   }),
-  run: (_, { caller }) =>
-    Effect.map(
-      refuseStoreErrors(AccountStore.use((store) => store.listTokens(caller.account.id))),
-      (all) => ({
-        tokens: all.map(({ createdAt, id, name, rights, usedAt }) => ({
-          id,
-          name,
-          rights,
-          created: Field.formatTime(createdAt),
-          ...(usedAt !== undefined && { lastUsed: Field.formatTime(usedAt) })
-        }))
-      })
-    )
+  run: Effect.fnUntraced(function*({ cursor, limit = Field.defaultLimit }, { caller }) {
+    const after = yield* tokensCursor.parse(cursor)
+    const found = yield* refuseStoreErrors(AccountStore.use((store) =>
+      store.listTokens(caller.account.id, { limit: limit + 1, ...(after !== undefined && { after }) })
+    ))
+    const shown = found.slice(0, limit)
+    const last = shown.at(-1)
+    return {
+      tokens: shown.map(({ createdAt, id, name, rights, usedAt }) => ({
+        id,
+        name,
+        rights,
+        created: Field.formatTime(createdAt),
+        ...(usedAt !== undefined && { lastUsed: Field.formatTime(usedAt) })
+      })),
+      ...(found.length > limit && last !== undefined && { next: tokensCursor.format(last.id) })
+    }
+  })
 })
 
 export const accountRoutes: ReadonlyArray<ManagementRoute<AccountStore | Hub>> = [

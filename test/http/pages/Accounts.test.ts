@@ -147,16 +147,26 @@ describe("accounts", () => {
         store.createToken({ accountId: account.id, name: "laptop", rights: ["list"] })
       ).pipe(Effect.provideContext(context))
       const authorization = `Basic ${Buffer.from(`${operator.login}:${Redacted.value(secret)}`).toString("base64")}`
-      const read = Effect.promise(async () => {
-        const response = await fetch(`${url}/api/tokens`, { headers: { authorization } })
-        return await response.json() as { readonly tokens: ReadonlyArray<Record<string, unknown>> }
-      })
+      const read = (query = "") =>
+        Effect.promise(async () => {
+          const response = await fetch(`${url}/api/tokens${query}`, { headers: { authorization } })
+          return await response.json() as {
+            readonly tokens: ReadonlyArray<Record<string, unknown>>
+            readonly next?: string
+          }
+        })
       const cookie = yield* signIn()
       assert.include((yield* get("/dashboard/tokens", cookie)).text, "never")
-      const { tokens: [token] } = yield* read
+      const { tokens: [token] } = yield* read()
       assert.deepStrictEqual([token?.["name"], token?.["rights"]], ["laptop", ["list"]])
       assert.match(String(token?.["lastUsed"]), /^\d{4}-\d\d-\d\dT.*Z$/)
       assert.notInclude(JSON.stringify(token), Redacted.value(secret))
       assert.notInclude((yield* get("/dashboard/tokens", cookie)).text, "never")
+      yield* AccountStore.use((store) => store.createToken({ accountId: account.id, name: "second", rights: ["list"] }))
+        .pipe(Effect.provideContext(context))
+      const { next = "", tokens } = yield* read("?limit=1")
+      assert.deepStrictEqual(tokens.map(({ name }) => name), ["laptop"])
+      const rest = yield* read(`?limit=1&cursor=${encodeURIComponent(next)}`)
+      assert.deepStrictEqual([rest.tokens.map(({ name }) => name), rest.next], [["second"], undefined])
     }))
 })
