@@ -99,7 +99,7 @@ describe("an answer of an identity provider", () => {
       assert.deepStrictEqual([answer.status, answer.headers.get("refresh")], [200, "0; url=/dashboard"])
     }).pipe(Effect.scoped))
 
-  it.live("is asked for 20 times in a row by one address", () =>
+  it.effect("is asked for 20 times in a row by one address", () =>
     Effect.gen(function*() {
       const { get, provider } = yield* served
       for (let i = 0; i < 20; i++) assert.strictEqual((yield* get("/dashboard/sign-in/provider")).status, 303)
