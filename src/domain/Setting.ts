@@ -122,7 +122,8 @@ export const parseIssuer = (text: string): string | InvalidSetting => {
 }
 
 /** Headers with a meaning of their own, which no proxy uses for a login. */
-const meaningfulHeaders = /^(?:authorization|connection|cookie|forwarded|host|origin|referer|via|(?:content|sec|transfer)-.*|x-forwarded-(?:for|host|proto)|x-http-method-override)$/
+const meaningfulHeaders =
+  /^(?:authorization|connection|cookie|forwarded|host|origin|referer|via|(?:content|sec|transfer)-.*|x-forwarded-(?:for|host|proto)|x-http-method-override)$/
 
 /** Name of a header, in lower case. */
 export const parseLoginHeader = (text: string): string | InvalidSetting => {

@@ -18,7 +18,9 @@ export const findOwner = (
     const account = Option.getOrUndefined(yield* refuseStoreErrors(accounts.find(login)))
     if (account === undefined) {
       return yield* unauthenticated(
-        `${names[source]} signs you in as ${quote(login)}, and there is no account with this login. An operator creates ` +
+        `${names[source]} signs you in as ${
+          quote(login)
+        }, and there is no account with this login. An operator creates ` +
           `accounts at /dashboard/accounts, or with 'windhover account create'.`
       )
     }

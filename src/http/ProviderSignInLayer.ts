@@ -10,7 +10,7 @@ import { clientAddress } from "./ClientAddress.ts"
 import { formatCookie, readCookie } from "./Cookies.ts"
 import { unauthenticated } from "./Credentials.ts"
 import { findOwner } from "./OutsideIdentity.ts"
-import { ProviderSignIn, providerCallbackPath } from "./ProviderSignIn.ts"
+import { providerCallbackPath, ProviderSignIn } from "./ProviderSignIn.ts"
 import { cookieName, protectionOf } from "./SessionCookie.ts"
 
 /** Rate limit of sign-ins at the provider from one address: each one costs requests of this service. */

@@ -106,7 +106,9 @@ export const make = (state: State): SubscriptionStore["Service"] =>
           .slice(0, limit).length)
     ),
     countOfAccount: Effect.fn("SubscriptionStore.countOfAccount")((accountId, limit) =>
-      operation(state, () => held(state, accountId, () => true).slice(0, limit).length)
+      operation(state, () =>
+        held(state, accountId, () =>
+          true).slice(0, limit).length)
     ),
     find: Effect.fn("SubscriptionStore.find")((wanted) =>
       operation(state, () =>
@@ -133,9 +135,7 @@ export const make = (state: State): SubscriptionStore["Service"] =>
         return fitting(state, accountId, search).map(({ subscription }) =>
           subscription
         )
-          .filter(({ resourceId }) =>
-            !known.has(resourceId) && known.add(resourceId)
-          ).slice(0, limit)
+          .filter(({ resourceId }) => !known.has(resourceId) && known.add(resourceId)).slice(0, limit)
       })
     ),
     list: Effect.fn("SubscriptionStore.list")(

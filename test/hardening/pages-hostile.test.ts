@@ -163,25 +163,28 @@ describe("pages with hostile texts", () => {
       }
     }))
 
-  it.live.skipIf(!available)("run nothing in a browser: the answer of a receiver, its address, and all others", () =>
-    Effect.gen(function*() {
-      const { signIn, url } = yield* served
-      const { errors, page } = yield* openTab(yield* browser, { cookie: { url, text: yield* signIn() } })
-      const opened: Array<string> = []
-      page.on("dialog", (dialog) => {
-        opened.push(dialog.message())
-        void dialog.dismiss()
-      })
-      const requested: Array<string> = []
-      page.on("request", (request) => requested.push(request.url()))
-      for (const path of paths) {
-        yield* Effect.promise(() => page.goto(`${url}${path}`))
-        const shown = yield* Effect.promise(() => page.locator("main").innerText())
-        assert.include(shown, "<script>alert(1)</script>", path)
-        if (path === "/dashboard/deliveries/7-1-1") assert.include(shown, `<html>"><img src=x onerror=alert(1)>`)
-        if (path === "/dashboard/subscriptions") assert.include(shown, `alice@x.example/"><img src=x`)
-      }
-      assert.deepStrictEqual([opened, errors], [[], []])
-      assert.deepStrictEqual(requested.filter((one) => !one.startsWith(url)), [])
-    }).pipe(Effect.scoped))
+  it.live.skipIf(!available)(
+    "run nothing in a browser: the answer of a receiver, its address, and all others",
+    () =>
+      Effect.gen(function*() {
+        const { signIn, url } = yield* served
+        const { errors, page } = yield* openTab(yield* browser, { cookie: { url, text: yield* signIn() } })
+        const opened: Array<string> = []
+        page.on("dialog", (dialog) => {
+          opened.push(dialog.message())
+          void dialog.dismiss()
+        })
+        const requested: Array<string> = []
+        page.on("request", (request) => requested.push(request.url()))
+        for (const path of paths) {
+          yield* Effect.promise(() => page.goto(`${url}${path}`))
+          const shown = yield* Effect.promise(() => page.locator("main").innerText())
+          assert.include(shown, "<script>alert(1)</script>", path)
+          if (path === "/dashboard/deliveries/7-1-1") assert.include(shown, `<html>"><img src=x onerror=alert(1)>`)
+          if (path === "/dashboard/subscriptions") assert.include(shown, `alice@x.example/"><img src=x`)
+        }
+        assert.deepStrictEqual([opened, errors], [[], []])
+        assert.deepStrictEqual(requested.filter((one) => !one.startsWith(url)), [])
+      }).pipe(Effect.scoped)
+  )
 })

@@ -53,7 +53,11 @@ const attacks: ReadonlyArray<readonly [name: string, faults: Faults, sentence: s
   ["no token", { hasNoToken: true }, "not usable"],
   ["another state", { answer: { state: "x".repeat(43) } }, "not usable"],
   ["an answer of another issuer", { answer: { iss: "https://evil.example" } }, "not usable"],
-  ["markup as an error", { answer: { error: "access_denied", error_description: "<img src=x>" } }, "(&lt;img src=x&gt;)"]
+  [
+    "markup as an error",
+    { answer: { error: "access_denied", error_description: "<img src=x>" } },
+    "(&lt;img src=x&gt;)"
+  ]
 ]
 
 describe("an answer of an identity provider", () => {
@@ -91,7 +95,9 @@ describe("an answer of an identity provider", () => {
       const { begin, get } = yield* served
       const victim = yield* begin()
       const attacker = yield* begin()
-      for (const cookie of ["", victim.cookie, `${victim.cookie}; ${attacker.cookie}`, "__Host-windhover-sign-in=e30"]) {
+      for (
+        const cookie of ["", victim.cookie, `${victim.cookie}; ${attacker.cookie}`, "__Host-windhover-sign-in=e30"]
+      ) {
         const answer = yield* get(attacker.path, cookie)
         assert.deepStrictEqual([answer.status, answer.cookie], [401, undefined], cookie)
       }

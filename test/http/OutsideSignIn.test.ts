@@ -195,7 +195,9 @@ describe("OpenID Connect", () => {
       assert.include((yield* dashboard.get(startPath)).text, "more than 1048576 bytes")
       delete provider.faults.padding
       assert.strictEqual((yield* signIn(dashboard)).status, 200)
-      const closed = yield* serveDashboard({ settings: { ...oidcSettings(provider), oidcIssuer: "http://127.0.0.1:9" } })
+      const closed = yield* serveDashboard({
+        settings: { ...oidcSettings(provider), oidcIssuer: "http://127.0.0.1:9" }
+      })
       const unreachable = yield* closed.get(startPath)
       assert.deepStrictEqual([unreachable.status, unreachable.headers.get("retry-after")], [503, "10"])
       assert.include(unreachable.text, "The identity provider &quot;http://127.0.0.1:9&quot; cannot be reached")
@@ -235,21 +237,24 @@ describe("OpenID Connect", () => {
       assert.strictEqual((yield* dashboard.get("/dashboard", cookie)).status, 303)
     }).pipe(Effect.scoped))
 
-  it.live.skipIf(!available)("leads a browser from the page to the provider, which is another site, and back", () =>
-    Effect.gen(function*() {
-      const provider = yield* openIdProvider
-      const { url } = yield* serveDashboard({ settings: oidcSettings(provider) })
-      const local = url.replace("127.0.0.1", "localhost")
-      for (const javaScript of [true, false]) {
-        const { errors, page } = yield* openTab(yield* browser, { javaScript, width: 360 })
-        yield* Effect.promise(() => page.goto(`${local}/dashboard/tokens`))
-        yield* checkAccessibility(page, javaScript)
-        yield* Effect.promise(async () => {
-          await page.getByRole("link", { name: /^Sign in at 127\.0\.0\.1:\d+$/ }).click()
-          await page.waitForURL(`${local}/dashboard/tokens`)
-          assert.strictEqual(await page.locator("h1").textContent(), "Tokens")
-        })
-        assert.deepStrictEqual(errors, [])
-      }
-    }).pipe(Effect.scoped))
+  it.live.skipIf(!available)(
+    "leads a browser from the page to the provider, which is another site, and back",
+    () =>
+      Effect.gen(function*() {
+        const provider = yield* openIdProvider
+        const { url } = yield* serveDashboard({ settings: oidcSettings(provider) })
+        const local = url.replace("127.0.0.1", "localhost")
+        for (const javaScript of [true, false]) {
+          const { errors, page } = yield* openTab(yield* browser, { javaScript, width: 360 })
+          yield* Effect.promise(() => page.goto(`${local}/dashboard/tokens`))
+          yield* checkAccessibility(page, javaScript)
+          yield* Effect.promise(async () => {
+            await page.getByRole("link", { name: /^Sign in at 127\.0\.0\.1:\d+$/ }).click()
+            await page.waitForURL(`${local}/dashboard/tokens`)
+            assert.strictEqual(await page.locator("h1").textContent(), "Tokens")
+          })
+          assert.deepStrictEqual(errors, [])
+        }
+      }).pipe(Effect.scoped)
+  )
 })

@@ -44,7 +44,12 @@ const algorithm = "RS256"
 export const openIdProvider: Effect.Effect<OpenIdProvider, never, Scope.Scope> = Effect.gen(function*() {
   const keys = yield* Effect.promise(() => generateKeyPair(algorithm))
   const otherKeys = yield* Effect.promise(() => generateKeyPair(algorithm))
-  const published = { ...(yield* Effect.promise(() => exportJWK(keys.publicKey))), kid: "1", alg: algorithm, use: "sig" }
+  const published = {
+    ...(yield* Effect.promise(() => exportJWK(keys.publicKey))),
+    kid: "1",
+    alg: algorithm,
+    use: "sig"
+  }
   const grants = new Map<string, Grant>()
   const server = yield* Effect.acquireRelease(
     Effect.callback<http.Server>((resume) => {
@@ -83,13 +88,15 @@ export const openIdProvider: Effect.Effect<OpenIdProvider, never, Scope.Scope> =
   }
 
   const grantToken = async (form: URLSearchParams, authorization: string | undefined): Promise<[number, object]> => {
-    const credentials = [client.id, client.secret].map((part) =>
-      encodeURIComponent(part).replaceAll("%20", "+")
-    ).join(":")
+    const credentials = [client.id, client.secret].map((part) => encodeURIComponent(part).replaceAll("%20", "+")).join(
+      ":"
+    )
     const isBasic = authorization === `Basic ${Buffer.from(credentials).toString("base64")}`
     const isPost = form.get("client_secret") === client.secret
     const isPublic = authorization === undefined && form.get("client_id") === client.id && !form.has("client_secret")
-    if (!isBasic && !isPost && !isPublic) return [401, { error: "invalid_client", error_description: "unknown <client>" }]
+    if (!isBasic && !isPost && !isPublic) {
+      return [401, { error: "invalid_client", error_description: "unknown <client>" }]
+    }
     const grant = grants.get(form.get("code") ?? "")
     grants.delete(form.get("code") ?? "")
     const challenge = createHash("sha256").update(form.get("code_verifier") ?? "").digest("base64url")

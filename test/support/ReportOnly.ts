@@ -48,7 +48,13 @@ export const reportOnly = (target: string): Effect.Effect<ReportOnly, never, Sco
       })
       return
     }
-    const forward = http.request({ hostname, port, method: request.method, path: request.url, headers: request.headers })
+    const forward = http.request({
+      hostname,
+      port,
+      method: request.method,
+      path: request.url,
+      headers: request.headers
+    })
     forward.on("response", (answer) => {
       const policy = answer.headers["content-security-policy"]
       const reporting = policy === undefined

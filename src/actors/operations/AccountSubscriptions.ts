@@ -42,5 +42,7 @@ export const makeAccountSubscriptions = Effect.gen(function*() {
 })
 
 export const tooManySentence = ({ account: { maxSubscriptions = 0 } }: Caller): string =>
-  `Your account can have at most ${countOf(maxSubscriptions, "subscription")}. Unsubscribe some, or ask the operator of this ` +
+  `Your account can have at most ${
+    countOf(maxSubscriptions, "subscription")
+  }. Unsubscribe some, or ask the operator of this ` +
   "service for a higher limit."

@@ -152,7 +152,11 @@ const change = makeRoute({
     admin: Field.optional(Field.flag("Whether the account is an operator's.")),
     maxSubscriptions: Field.optional(
       Schema.NullOr(
-        Field.integer(0, maxMaxSubscriptions, "Maximum of its subscriptions; existing ones stay. null: without a maximum.")
+        Field.integer(
+          0,
+          maxMaxSubscriptions,
+          "Maximum of its subscriptions; existing ones stay. null: without a maximum."
+        )
       ).annotate({ expected: `a whole number from 0 to ${maxMaxSubscriptions}, or null` })
     )
   }),
@@ -212,9 +216,11 @@ const tokens = makeRoute({
   }),
   run: Effect.fnUntraced(function*({ cursor, limit = Field.defaultLimit }, { caller }) {
     const after = yield* tokensCursor.parse(cursor)
-    const found = yield* refuseStoreErrors(AccountStore.use((store) =>
-      store.listTokens(caller.account.id, { limit: limit + 1, ...(after !== undefined && { after }) })
-    ))
+    const found = yield* refuseStoreErrors(
+      AccountStore.use((store) =>
+        store.listTokens(caller.account.id, { limit: limit + 1, ...(after !== undefined && { after }) })
+      )
+    )
     const shown = found.slice(0, limit)
     const last = shown.at(-1)
     return {

@@ -69,7 +69,9 @@ const sessionTable = (sessions: ReadonlyArray<Session>, { caller, now, viewer }:
       {
         title: "Sign-in",
         cell: ({ createdAt, credential }) =>
-          html`<div>${ago(createdAt, now)} ${waysOfSignIn[identitySourceOf({ credential }) ?? kindOf(credential)]}</div>`
+          html`<div>${ago(createdAt, now)} ${
+            waysOfSignIn[identitySourceOf({ credential }) ?? kindOf(credential)]
+          }</div>`
       },
       { title: "Last use", cell: ({ usedAt }) => ago(usedAt, now) },
       {

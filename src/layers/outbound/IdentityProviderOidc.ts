@@ -51,7 +51,8 @@ const makeProvider = Effect.fnUntraced(function*(client: Client, options: Option
     Effect.tryPromise({
       try: run,
       catch: (failure) => {
-        const isAnswer = failure instanceof client.AuthorizationResponseError || failure instanceof client.ResponseBodyError
+        const isAnswer = failure instanceof client.AuthorizationResponseError ||
+          failure instanceof client.ResponseBodyError
         return {
           error: explainFailure(client, options, failure),
           reason: isAnswer ? describeAnswer(failure) : describeCause(failure)
@@ -59,10 +60,13 @@ const makeProvider = Effect.fnUntraced(function*(client: Client, options: Option
       }
     }).pipe(
       Effect.tapError(({ reason }) =>
-        Effect.annotateLogs(Effect.logWarning("A sign-in at the identity provider failed; the browser gets the reason"), {
-          issuer: options.oidcIssuer,
-          reason
-        })
+        Effect.annotateLogs(
+          Effect.logWarning("A sign-in at the identity provider failed; the browser gets the reason"),
+          {
+            issuer: options.oidcIssuer,
+            reason
+          }
+        )
       ),
       Effect.mapError(({ error }) => error)
     )
@@ -199,7 +203,9 @@ const explainFailure = (client: Client, { oidcIssuer }: Options, failure: unknow
   // The words of the failure may have private addresses.
   return fail(
     "Unreachable",
-    `The identity provider ${quoteText(oidcIssuer)} cannot be reached; the log of Windhover has the reason. Try again, or sign in with your password.`
+    `The identity provider ${
+      quoteText(oidcIssuer)
+    } cannot be reached; the log of Windhover has the reason. Try again, or sign in with your password.`
   )
 }
 

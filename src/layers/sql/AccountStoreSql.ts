@@ -258,7 +258,9 @@ const makeLookup = (sql: SqlClient.SqlClient, noteUses: NoteTokenUses) => {
       ]))
       const found = wanted.map((): Option.Option<LoginCredentials> => Option.none())
       for (const row of rows) found[row.position - 1] = Option.some(credentialsOf(row))
-      yield* noteUses(rows.flatMap(({ token, used }) => token === null ? [] : [{ id: token, usedAt: used ?? -Infinity }]))
+      yield* noteUses(
+        rows.flatMap(({ token, used }) => token === null ? [] : [{ id: token, usedAt: used ?? -Infinity }])
+      )
       return found
     })
   })

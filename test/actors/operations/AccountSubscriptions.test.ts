@@ -12,7 +12,8 @@ const limitedTo = (maxSubscriptions: number): Caller => ({
   account: { ...unlimited.account, maxSubscriptions }
 })
 
-const sentence = "Your account can have at most 2 subscriptions. Unsubscribe some, or ask the operator of this service for a " +
+const sentence =
+  "Your account can have at most 2 subscriptions. Unsubscribe some, or ask the operator of this service for a " +
   "higher limit."
 
 const topics = Effect.gen(function*() {
