@@ -1,9 +1,10 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Exit, Runtime } from "effect"
+import { Cause, Effect, Exit, Logger, Runtime } from "effect"
 import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import { version } from "#layers/outbound/Version.ts"
 import { describeFailure, type TaggedFailure } from "./ErrorText.ts"
+import { logFormats } from "./LogFormat.ts"
 import * as Output from "./Output.ts"
 
 const loaders = {
@@ -68,10 +69,15 @@ const teardown: Runtime.Teardown = (exit, onExit) =>
 /** Flags of every command. The log level has no flag, because WINDHOVER_LOG_LEVEL sets the level. */
 const globalFlags = CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
 
+/** The log of a command, on standard error. `serve` has the settings' own. */
+const logging = Logger.layer([
+  Logger.withConsoleError(process.env["WINDHOVER_LOG_FORMAT"] === "json" ? logFormats.json : logFormats.logfmt)
+])
+
 Output.ignoreClosedOutput()
 
 Command.run(windhover, { version }).pipe(
   Effect.catchIf((error) => error._tag !== "ShowHelp", printError),
-  Effect.provide([globalFlags, NodeServices.layer]),
+  Effect.provide([globalFlags, NodeServices.layer, logging]),
   NodeRuntime.runMain({ teardown })
 )

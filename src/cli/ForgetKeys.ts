@@ -22,5 +22,5 @@ export const forgetKeys = Command.make(
   Command.withDescription(
     "Forget a lost encryption key. Subscriptions with secrets then fail until they are made again"
   ),
-  Command.provide(Database.layer.pipe(Layer.provide(Settings.layer)))
+  Command.provide(Database.layerExisting.pipe(Layer.provide(Settings.layer)))
 )

@@ -59,7 +59,7 @@ describe("a command without a database", () => {
   it.effect("says so, names the setting, and creates nothing", () =>
     Effect.gen(function*() {
       const dataDir = join(yield* temporary, "elsewhere")
-      for (const args of [["account", "list"], ["deliveries"], ["migrate"]]) {
+      for (const args of [["account", "list"], ["forget-keys"], ["migrate"], ["backup", join(dataDir, "file")]]) {
         const { status, stderr } = windhover(args, { WINDHOVER_DATA_DIR: dataDir })
         assert.strictEqual(status, 1, args.join(" "))
         assert.include(stderr, `There is no database in ${dataDir}.`)
