@@ -310,4 +310,39 @@ describe.skipIf(!hasServer)("Move", () => {
       assert.deepStrictEqual(yield* startOn(from), [])
       assert.deepStrictEqual(fs.readdirSync(to.dataDir).toSorted(), ["database", "lock"])
     }))
+
+  it.live("waits for the last runner of a server, and copies what it writes at its stop", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const to: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      yield* prepare(from)
+      const isConnected = yield* Deferred.make<void>()
+      const lastWords = Effect.andThen(
+        Deferred.succeed(isConnected, undefined),
+        Effect.andThen(Effect.sleep("300 millis"), work(7))
+      )
+      const runner = Effect.scoped(Effect.provide(Effect.andThen(work(6), lastWords), layerOf(from)))
+      const stop = Effect.gen(function*() {
+        const fiber = yield* Effect.forkDetach(Effect.orDie(runner))
+        yield* Effect.raceFirst(Deferred.await(isConnected), Fiber.join(fiber))
+      })
+      yield* Effect.scoped(Move.move(from, to, operator(stop, () => undefined)))
+      const moved = yield* look(to)
+      assert.isTrue(moved.rows["events"]?.some((row) => row.includes("event 7")))
+      assert.deepStrictEqual(moved, yield* look(from))
+    }))
+
+  it.live("a row that is missing at the end takes the move back", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const to: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      yield* prepare(from)
+      const before = yield* look(from)
+      const lose = SqlClient.SqlClient.use((sql) => sql`delete from hubs where pushed_documents = 2`)
+      const stop = Effect.scoped(Effect.provide(lose, Source.layer(to)))
+      const error = yield* Effect.flip(Effect.scoped(Move.move(from, to, operator(Effect.orDie(stop), () => undefined))))
+      assert.strictEqual(error.message, "hubs has 4 rows in the old database and 3 in the new one. The old database stays in use; try again.")
+      assert.deepStrictEqual(yield* look(from), before)
+      yield* Effect.scoped(Effect.provide(Load.requireEmpty("the new database"), Source.layer(to)))
+    }))
 })
