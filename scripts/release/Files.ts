@@ -47,13 +47,17 @@ export const prune = (directory: string, isSuperfluous: (path: string) => boolea
   visit("")
 }
 
-/** Gives all files the modes of a package, whatever the umask: readable for all, and executable where the owner may execute. */
+/** True for a script or a program of Linux that its owner may execute. Some npm packages have executable texts. */
+const isProgram = (file: string): boolean =>
+  (lstatSync(file).mode & 0o100) !== 0 && /^(?:#!|\u007fELF)/.test(readFileSync(file, "latin1").slice(0, 4))
+
+/** Gives all files the modes of a package, whatever the umask: readable for all, and executable for programs. */
 export const normalizeModes = (directory: string): void => {
   chmodSync(directory, 0o755)
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
     if (entry.isSymbolicLink()) continue
-    chmodSync(path, entry.isDirectory() || (lstatSync(path).mode & 0o100) !== 0 ? 0o755 : 0o644)
+    chmodSync(path, entry.isDirectory() || isProgram(path) ? 0o755 : 0o644)
   }
 }
 
