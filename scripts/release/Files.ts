@@ -1,12 +1,15 @@
 import {
   chmodSync,
+  closeSync,
   copyFileSync,
   cpSync,
   lstatSync,
   lutimesSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmSync,
   writeFileSync
 } from "node:fs"
@@ -48,8 +51,14 @@ export const prune = (directory: string, isSuperfluous: (path: string) => boolea
 }
 
 /** True for a script or a program of Linux that its owner may execute. Some npm packages have executable texts. */
-const isProgram = (file: string): boolean =>
-  (lstatSync(file).mode & 0o100) !== 0 && /^(?:#!|\u007fELF)/.test(readFileSync(file, "latin1").slice(0, 4))
+const isProgram = (file: string): boolean => {
+  if ((lstatSync(file).mode & 0o100) === 0) return false
+  const descriptor = openSync(file, "r")
+  const beginning = Buffer.alloc(4)
+  readSync(descriptor, beginning)
+  closeSync(descriptor)
+  return /^(?:#!|\u007fELF)/.test(beginning.toString("latin1"))
+}
 
 /** Gives all files the modes of a package, whatever the umask: readable for all, and executable for programs. */
 export const normalizeModes = (directory: string): void => {

@@ -20,11 +20,10 @@ import { delimiter, dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { type Architecture, packDebian, thisArchitecture } from "#scripts/release/DebianPackage.ts"
 import { makeRelease, readEpoch } from "#scripts/release/Release.ts"
-import { settingsTable } from "#domain/SettingsTable.ts"
 import { available } from "#test/support/Available.ts"
-import { type Buildah, type ImageConfiguration, openBuildah } from "#test/support/Buildah.ts"
 import { inRoot, makeCleanRoot, runInRoot } from "#test/support/CleanRoot.ts"
 import { outside, received, type Service, start } from "#test/support/Service.ts"
+import { readContainerfile } from "./Containerfile.ts"
 import { compareArchives, findFaults, findMachineCode, unpackArchive } from "./DebianArchive.ts"
 
 const run = promisify(execFile)
@@ -48,12 +47,6 @@ const architecture = thisArchitecture() ?? "amd64"
 const other = architecture === "amd64" ? "arm64" : "amd64"
 const nameArchive = (name: Architecture) => `windhover_1.0.0-1_${name}.deb`
 const archive = nameArchive(architecture)
-
-let buildah: Buildah | undefined
-const hasBuildah = hasTools && await available(
-  "buildah (apt-get update)",
-  openBuildah(join(work, "buildah")).then((opened) => buildah = opened)
-)
 
 beforeAll(async () => {
   if (!hasTools) return
@@ -338,50 +331,20 @@ describe.skipIf(!hasTools)("the Debian package in a clean root", () => {
   })
 })
 
-describe.skipIf(!hasTools || !hasBuildah)("the image of the Containerfile, built by buildah", () => {
-  let image: ImageConfiguration
-  let directory = ""
-
-  beforeAll(async () => {
-    if (!hasTools || buildah === undefined) return
-    const containerfile = readFileSync(join(release, "Containerfile"), "utf8")
-    const [, base = ""] = /^FROM (\S+)$/m.exec(containerfile) ?? []
-    await buildah.importRoot(clean, base)
-    await buildah.build(join(release, "Containerfile"), release, "windhover")
-    image = await buildah.inspect("windhover")
-    directory = await buildah.mount("windhover")
-  })
-
-  it("has the user, the volume, the port and the check of health that the compose file names", () => {
-    const compose = readFileSync(join(release, "compose.yaml"), "utf8")
-    const [volume = ""] = Object.keys(image.Volumes)
-    assert.deepStrictEqual(Object.keys(image.ExposedPorts), ["8080/tcp"])
-    assert.deepStrictEqual([image.User, volume, image.StopSignal], ["windhover", "/var/lib/windhover", "SIGTERM"])
-    for (
-      const line of [
-        `user: ${image.User}`,
-        `- windhover:${volume}`,
-        `- "127.0.0.1:8080:8080"`,
-        "dockerfile: Containerfile",
-        `test: ${JSON.stringify(image.Healthcheck.Test).replaceAll(",", ", ")}`
-      ]
-    ) assert.include(compose, `  ${line}\n`)
-    const postgres = readFileSync(join(release, "compose.postgres.yaml"), "utf8")
-    const names = new Set(`${compose}${postgres}`.match(/\bWINDHOVER_[A-Z_]+/g))
-    const known = new Set(Object.values(settingsTable).map(({ variable }) => variable))
-    assert.deepStrictEqual([...names].filter((name) => !known.has(name)), [])
-  })
-
+describe.skipIf(!hasTools)("the image of the Containerfile", () => {
   it.live("runs as its user, and is healthy while it serves", () =>
     Effect.gen(function*() {
-      const environment = Object.fromEntries(image.Env.map((line) => line.split("=") as [string, string]))
-      const { User: user } = image
-      const [volume = ""] = Object.keys(image.Volumes)
-      const home = { HOME: volume }
-      const options = { environment: { ...environment, ...home }, user, writable: [volume] }
+      const directory = yield* Effect.promise(() => copyOfRoot("image"))
+      const image = readContainerfile(readFileSync(join(release, "Containerfile"), "utf8"))
+      for (const step of image.steps) {
+        const binds = { [release]: "/packages" }
+        yield* Effect.promise(() => runInRoot(directory, { binds }, ["sh", "-e", "-c", step]))
+      }
+      const { environment, user } = image
+      const options = { environment: { ...environment, HOME: image.volume }, user, writable: [image.volume] }
       const probe = (port: string) => {
         const checked = { ...options, environment: { ...options.environment, WINDHOVER_PORT: port } }
-        const [program, ...args] = inRoot(directory, checked, image.Healthcheck.Test.slice(1))
+        const [program, ...args] = inRoot(directory, checked, image.healthCheck)
         return Effect.promise(() => run(program, args).then(() => 0, ({ code }) => Number(code)))
       }
       const variables = {
@@ -389,12 +352,14 @@ describe.skipIf(!hasTools || !hasBuildah)("the image of the Containerfile, built
         WINDHOVER_FIRST_ACCOUNT_FILE: environment["WINDHOVER_FIRST_ACCOUNT_FILE"] ?? "",
         WINDHOVER_PORT: "0"
       }
-      const command = [...image.Entrypoint, ...image.Cmd]
-      const service = yield* checkMainJob(variables, inRoot(directory, { ...options, environment: home }, command))
+      const service = yield* checkMainJob(
+        variables,
+        inRoot(directory, { ...options, environment: { HOME: image.volume } }, image.command)
+      )
       assert.strictEqual(yield* probe(new URL(service.url).port), 0)
       yield* service.kill
       yield* Effect.repeat(probe(new URL(service.url).port), { until: (code) => code === 1 })
-      const secrets = join(directory, volume, "first-account.txt")
+      const secrets = join(directory, image.volume, "first-account.txt")
       assert.match(readFileSync(secrets, "utf8"), /^ {2}login +admin$/m)
       assert.deepStrictEqual([statSync(secrets).mode & 0o777, statSync(secrets).uid], [0o600, 8473])
       assert.isEmpty(service.said.filter((line) => line.includes("password")))
