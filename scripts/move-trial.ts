@@ -162,8 +162,9 @@ const killMove = async (text: string, delayMs: number) => {
 }
 
 figures["killed while it copied"] = await killMove("Copying", 4_000)
-figures["killed at the stop"] = await killMove("The service is stopping", 0)
-service = await start(dataDir)
+const stopped = once(service, "exit").then(() => true)
+figures["killed at the stop"] = await killMove("The service is stopping", 500)
+if (await Promise.race([stopped, sleep(30_000, false)])) service = await start(dataDir)
 await sleep(5_000)
 
 const exited = once(service, "exit").then(() => performance.now())
