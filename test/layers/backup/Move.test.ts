@@ -340,8 +340,13 @@ describe.skipIf(!hasServer)("Move", () => {
       const before = yield* look(from)
       const lose = SqlClient.SqlClient.use((sql) => sql`delete from hubs where pushed_documents = 2`)
       const stop = Effect.scoped(Effect.provide(lose, Source.layer(to)))
-      const error = yield* Effect.flip(Effect.scoped(Move.move(from, to, operator(Effect.orDie(stop), () => undefined))))
-      assert.strictEqual(error.message, "hubs has 4 rows in the old database and 3 in the new one. The old database stays in use; try again.")
+      const error = yield* Effect.flip(
+        Effect.scoped(Move.move(from, to, operator(Effect.orDie(stop), () => undefined)))
+      )
+      assert.strictEqual(
+        error.message,
+        "hubs has 4 rows in the old database and 3 in the new one. The old database stays in use; try again."
+      )
       assert.deepStrictEqual(yield* look(from), before)
       yield* Effect.scoped(Effect.provide(Load.requireEmpty("the new database"), Source.layer(to)))
     }))
