@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { emptyDatabase, engines, serverDatabase } from "#test/support/Databases.ts"
 import { openPublisherHub } from "#test/support/PublisherHub.ts"
-import { freePort, outside, patience, type Posted, received, start } from "#test/support/Service.ts"
+import { authorization, freePort, outside, patience, type Posted, received, start } from "#test/support/Service.ts"
 
 const hook = (i: number) => `/hook${i}`
 
@@ -74,6 +74,21 @@ describe.skipIf(!available)("runners that start together", () => {
       assert.strictEqual(countLines("The first account was created."), 1)
       assert.strictEqual(countLines("message=\"The schema of the database was migrated.\" migration=0001_schema"), 1)
       yield* Effect.forEach(runners, ({ ready }) => ready)
+
+      const [first, ...others] = runners
+      const listRunners = Effect.promise(async () => {
+        const response = await fetch(`${first?.url}/api/runners`, { headers: { authorization } })
+        const { runners } = await response.json() as {
+          readonly runners: ReadonlyArray<{ readonly silent: boolean; readonly self: boolean }>
+        }
+        return runners.map(({ self, silent }) => silent ? "silent" : self ? "self" : "other").toSorted()
+      })
+      assert.deepStrictEqual(yield* listRunners, ["other", "other", "other", "self"])
+      const last = others.at(-1)?.process
+      const exit = new Promise((resolve) => last?.once("exit", resolve))
+      last?.kill("SIGTERM")
+      yield* Effect.promise(() => exit)
+      assert.deepStrictEqual(yield* listRunners, ["other", "other", "self"])
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 })
 

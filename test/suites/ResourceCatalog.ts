@@ -57,6 +57,25 @@ const lists = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(second.items[0]?.resource.period, initialPeriodSeconds)
     }))
 
+  it.effect("goes on behind a resource with many subscriptions of the account", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const older = yield* subscribe(wantedBy(account.id))
+      const wanted = wantedBy(account.id)
+      const many = yield* subscribe(wanted)
+      for (let n = 0; n < 5; n++) yield* subscribe({ ...wanted, endpoint: `https://hook${n}.example/` })
+      const first = yield* list({ accountId: account.id, limit: 1 })
+      assert.deepStrictEqual([first.items.map(({ resource }) => resource.id), first.next], [
+        [many.resource.id],
+        many.resource.id
+      ])
+      const second = yield* list({ accountId: account.id, limit: 1, after: many.resource.id })
+      assert.deepStrictEqual([second.items.map(({ resource }) => resource.id), second.next], [
+        [older.resource.id],
+        undefined
+      ])
+    }))
+
   it.effect("lists all resources for an operator, with the filters of a search", () =>
     Effect.gen(function*() {
       const name = unique("searched")

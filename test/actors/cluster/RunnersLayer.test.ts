@@ -31,7 +31,12 @@ const other: SeenRunner = {
 /** A runner whose process uses a quarter of a core, and whose event loop is busy for an eighth of the time. */
 const makeWorld = Effect.fnUntraced(function*(settings: Partial<SettingsValues>) {
   const calls: Array<RunnerReport | string> = []
-  const world = { minutes: [] as ReadonlyArray<TrafficMinute>, isDown: false, others: [] as ReadonlyArray<SeenRunner> }
+  const world = {
+    minutes: [] as ReadonlyArray<TrafficMinute>,
+    isDown: false,
+    others: [] as ReadonlyArray<SeenRunner>,
+    idleFrom: Infinity
+  }
   const call = <A>(value: RunnerReport | string, result: A) =>
     Effect.suspend(() => {
       calls.push(value)
@@ -53,7 +58,10 @@ const makeWorld = Effect.fnUntraced(function*(settings: Partial<SettingsValues>)
       Layer.succeed(ProcessLoad, {
         machine: "host-1",
         startedAt: 5,
-        read: Effect.map(now, (ms) => ({ cpuMs: ms / 4, activeMs: ms / 8, idleMs: ms * 7 / 8, memory: 1_000 }))
+        read: Effect.map(now, (ms) => {
+          const worked = Math.min(ms, world.idleFrom)
+          return { cpuMs: worked / 4, activeMs: worked / 8, idleMs: ms - worked / 8, memory: 1_000 }
+        })
       }),
       Settings.layerValues(settings)
     ])),
@@ -88,7 +96,11 @@ describe("Runners", () => {
         eventLoop: 0.125,
         traffic: { polls: 60, delivered: 30, failedDeliveries: 3 }
       }])
-      yield* TestClock.adjust(60_000)
+      world.idleFrom = 25_000
+      yield* TestClock.adjust(40_000) // the load is that of the last 20 to 40 s
+      assert.deepStrictEqual((yield* list).map(({ cpu }) => cpu), [5_000 / 4 / 25_000])
+      yield* TestClock.adjust(15_000)
+      assert.deepStrictEqual((yield* list).map(({ cpu, eventLoop }) => [cpu, eventLoop]), [[0, 0]])
       yield* stop
       assert.deepStrictEqual(calls, [])
     }))
