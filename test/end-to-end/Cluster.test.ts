@@ -85,7 +85,9 @@ describe.skipIf(!available)("runners that start together", () => {
       })
       assert.deepStrictEqual(yield* listRunners, ["other", "other", "other", "self"])
       const last = others.at(-1)?.process
-      const exit = new Promise((resolve) => last?.once("exit", resolve))
+      const exit = new Promise((resolve) => {
+        last?.once("exit", resolve)
+      })
       last?.kill("SIGTERM")
       yield* Effect.promise(() => exit)
       assert.deepStrictEqual(yield* listRunners, ["other", "other", "self"])
