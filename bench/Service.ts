@@ -3,7 +3,7 @@
  *
  * CPU times come from /proc and cover the whole process: Node, its threads, and the embedded database.
  */
-import { Effect } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -14,6 +14,7 @@ import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import * as Postgres from "#layers/postgres/Postgres.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import { withSettings } from "#scripts/Environment.ts"
 
@@ -117,58 +118,69 @@ export interface Resources {
   readonly due: string
   /** Entries per day; determines the longest polling interval. */
   readonly velocity: number
+  /** Webhook of each resource, as an SQL expression; the null device by default. */
+  readonly webhook?: string
 }
 
 /** Rows per statement. Between statements, the database can run its own maintenance. */
 const chunk = 50_000
 
 /**
- * Creates a database with these resources, and one subscription of the null device per resource.
+ * Creates the schema with these resources, and one subscription per resource.
  *
  * Foreign keys are not checked, because each check costs a lookup and all rows come from this function. Secondary indexes are built after
  * the rows. With a million rows the trigram indexes are omitted: they would take minutes, and no benchmark searches here.
  */
-const fillDatabase = (directory: string, { count, due, host, url, velocity }: Resources) =>
-  Effect.runPromise(
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      yield* migrate
-      yield* sql.unsafe(`insert into accounts (login, password_hash, created_at) values ('bench', '', now())`)
-      const indexes = yield* sql.unsafe<{ readonly name: string; readonly definition: string }>(
-        `select indexname as name, indexdef as definition from pg_indexes
+const fill = Effect.fnUntraced(function*({ count, due, host, url, velocity, webhook }: Resources) {
+  const [channel, endpoint] = webhook === undefined ? [2, "'http://127.0.0.1:9/dev/null'"] : [0, webhook]
+  const sql = yield* SqlClient.SqlClient
+  yield* migrate
+  yield* sql.unsafe(`insert into accounts (login, password_hash, created_at) values ('bench', '', now())`)
+  const indexes = yield* sql.unsafe<{ readonly name: string; readonly definition: string }>(
+    `select indexname as name, indexdef as definition from pg_indexes
         where schemaname = 'public' and tablename in ('resources', 'subscriptions')
           and not exists (select from pg_constraint where conname = indexname)`
-      )
-      for (const { name } of indexes) yield* sql.unsafe(`drop index ${name}`)
-      yield* sql.unsafe(`set session_replication_role = replica`)
-      for (let from = 0; from < count; from += chunk) {
-        yield* sql.unsafe(`insert into resources (key, url, host, partition, kind, velocity, created_at)
+  )
+  for (const { name } of indexes) yield* sql.unsafe(`drop index ${name}`)
+  yield* sql.unsafe(`set session_replication_role = replica`)
+  for (let from = 0; from < count; from += chunk) {
+    yield* sql.unsafe(`insert into resources (key, url, host, partition, kind, velocity, created_at)
           select substring(sha256(convert_to(url, 'UTF8')) for 16), url, host, i % 256, 1, ${velocity}, now()
           from (select i, ${url} as url, ${host} as host from generate_series(${from + 1}, ${
-          Math.min(from + chunk, count)
-        }) i) made`)
-        const made = `resources where id > ${from} and id <= ${from + chunk}`
-        yield* sql.unsafe(`insert into schedule (resource_id, next_fetch, last_fetch, period, http_code)
+      Math.min(from + chunk, count)
+    }) i) made`)
+    const made = `resources where id > ${from} and id <= ${from + chunk}`
+    yield* sql.unsafe(`insert into schedule (resource_id, next_fetch, last_fetch, period, http_code)
           select id, now() + ${due}, now(), 1, 304 from ${made}`)
-        yield* sql.unsafe(`insert into resource_state (resource_id) select id from ${made}`)
-        yield* sql.unsafe(
-          `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
-          select 1, id, url, 2, 'http://127.0.0.1:9/dev/null', '127.0.0.1', 0, 1, now() from ${made}`
-        )
-      }
-      yield* sql.unsafe(`set session_replication_role = origin`)
-      for (const { definition } of indexes) {
-        if (count < 1_000_000 || !definition.includes("trgm")) yield* sql.unsafe(definition)
-      }
-      yield* sql.unsafe(`vacuum (analyze)`).unprepared
-    }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory })), Effect.orDie)
-  )
+    yield* sql.unsafe(`insert into resource_state (resource_id) select id from ${made}`)
+    yield* sql.unsafe(
+      `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
+          select 1, id, url, ${channel}, ${endpoint}, '127.0.0.1', 0, 1, now() from (select id as i, * from ${made}) made`
+    )
+  }
+  yield* sql.unsafe(`set session_replication_role = origin`)
+  for (const { definition } of indexes) {
+    if (count < 1_000_000 || !definition.includes("trgm")) yield* sql.unsafe(definition)
+  }
+  yield* sql.unsafe(`vacuum (analyze)`).unprepared
+}, Effect.orDie)
+
+/** Fills an empty database of a PostgreSQL server. */
+export const fillServer = (url: string, resources: Resources): Promise<void> =>
+  Effect.runPromise(Effect.provide(fill(resources), Layer.orDie(Postgres.layer({ url: Redacted.make(url) }))))
+
+const fillDatabase = (directory: string, resources: Resources): Promise<void> =>
+  Effect.runPromise(Effect.provide(fill(resources), Layer.orDie(EmbeddedPostgres.layer({ directory }))))
 
 /** Starts a service with these resources. */
-export const startWith = async (minPeriod: number, resources: Resources): Promise<Service> => {
+export const startWith = async (
+  minPeriod: number,
+  resources: Resources,
+  more: Readonly<Record<string, string>> = {}
+): Promise<Service> => {
   const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
   await fillDatabase(directory, resources)
-  return await start(minPeriod, directory)
+  return await start(minPeriod, directory, more)
 }
 
 /** Stops the outside world. */

@@ -1,8 +1,10 @@
 /**
  * The outside world of the benchmarks, in a separate process: feeds and a sink, on 127.0.0.1 to 127.0.0.64.
  *
- * `/304/N` has validators, `/200/N` has none and the same 42 kB, `/new/N` has one new entry of 25 at each fetch. `POST` is the sink.
- * `/ctl/publish` adds an entry to `/304/…`, `/ctl/stats` counts, and `/ctl/posted` returns the times of the sink's requests by path.
+ * `/304/N` has validators, `/200/N` has none and the same 42 kB, `/new/N` has one new entry of 25 at each fetch. `/calm/N` asks for one poll
+ * an hour. `POST` is the sink.
+ * `/ctl/publish` adds an entry to `/304/…`, `/ctl/renew/N` one to `/calm/N`. `/ctl/stats` counts, `/ctl/posted` returns the times of the
+ * sink's requests by path, and `/ctl/polled` the number of polls by path since the call before.
  * Several addresses are needed because Windhover throttles fetches by host.
  */
 import { once } from "node:events"
@@ -12,8 +14,10 @@ import type { AddressInfo } from "node:net"
 const filler = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor. ".repeat(19)
 const counts = { polls: 0, posts: 0, last: 0 }
 let version = 25
-/** The newest entry of each feed under `/new/`. */
+/** The newest entry of each feed under `/new/` and `/calm/`. */
 const newest = new Map<string, number>()
+/** Polls by path; undefined until the first request for them. */
+let polled: Map<string, number> | undefined
 
 const document = (feed: string, last: number): string => {
   let items = ""
@@ -32,13 +36,19 @@ const microseconds = () => Number(process.hrtime.bigint() / 1000n)
 /** Times of the sink's requests, by path. */
 const posted: Record<string, Array<number>> = {}
 
+const control = (operation: string, feed: string): unknown => {
+  if (operation === "publish") version++
+  if (operation === "renew") newest.set(feed, (newest.get(feed) ?? 25) + 1)
+  if (operation === "posted") return posted
+  if (operation !== "polled") return { ...counts, now: microseconds() }
+  const before = polled
+  polled = new Map()
+  return Object.fromEntries(before ?? [])
+}
+
 const answer: RequestListener = (request, response) => {
-  const [, kind = "", feed = ""] = (request.url ?? "").split("/")
-  if (kind === "ctl") {
-    if (feed === "publish") version++
-    if (feed === "posted") return void response.end(JSON.stringify(posted))
-    return void response.end(JSON.stringify({ ...counts, now: microseconds() }))
-  }
+  const [, kind = "", feed = "", index = ""] = (request.url ?? "").split("/")
+  if (kind === "ctl") return void response.end(JSON.stringify(control(feed, index)))
   if (request.method === "POST") {
     return void request.resume().on("end", () => {
       counts.posts++
@@ -48,10 +58,12 @@ const answer: RequestListener = (request, response) => {
     })
   }
   counts.polls++
-  if (kind === "304") {
-    const etag = `"${version}"`
-    if (request.headers["if-none-match"] === etag) return void response.writeHead(304, { etag }).end()
-    return void response.writeHead(200, { etag }).end(document(feed, version))
+  polled?.set(request.url ?? "", (polled.get(request.url ?? "") ?? 0) + 1)
+  if (kind === "304" || kind === "calm") {
+    const last = kind === "304" ? version : newest.get(feed) ?? 25
+    const headers = kind === "304" ? { etag: `"${last}"` } : { etag: `"${last}"`, "cache-control": "max-age=3600" }
+    if (request.headers["if-none-match"] === headers.etag) return void response.writeHead(304, headers).end()
+    return void response.writeHead(200, headers).end(document(feed, last))
   }
   if (kind === "new") {
     const next = (newest.get(feed) ?? 25) + 1

@@ -6,38 +6,16 @@
  */
 import { Effect, Layer, Option } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
-import { Listeners } from "#actors/stream/Listeners.ts"
 import { PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
-import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts"
-import { HubReliability } from "#actors/resource/HubReliability.ts"
-import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
-import { HubSubscriptionBehavior } from "#actors/resource/HubSubscription.ts"
-import { HostPauses } from "#domain/ports/HostPauses.ts"
-import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
-import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
-import * as Senders from "#actors/subscription/Senders.ts"
-import * as SubscriptionLayer from "#actors/subscription/SubscriptionLayer.ts"
 import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
-import { AddressCheck } from "#domain/ports/AddressCheck.ts"
-import { BounceStore } from "#domain/ports/BounceStore.ts"
-import { Deliverer } from "#domain/ports/Deliverer.ts"
-import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
-import { EntryStore } from "#domain/ports/EntryStore.ts"
-import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, FetchError } from "#domain/ports/Fetcher.ts"
-import { EventLog } from "#domain/ports/EventLog.ts"
-import { Outbox } from "#domain/ports/Outbox.ts"
-import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector, type Syntax } from "#domain/ports/Selector.ts"
-import { SubscriptionHealth } from "#domain/ports/SubscriptionHealth.ts"
-import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
-import * as Settings from "#layers/Settings.ts"
 import { replaceSection } from "./Section.ts"
+import { layerSimulatedActors } from "./SimulatedActors.ts"
 
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
@@ -189,34 +167,7 @@ const measureLateness = (hosts: ReadonlyArray<SimulatedHost>) =>
         })
     })
     const cpu = process.cpuUsage()
-    const actors = PartitionStarterLayer.layer.pipe(
-      Layer.provide(Layer.mergeAll(ResourceLayer.layer, SubscriptionLayer.layer)),
-      Layer.provide(ActorBudget.layer),
-      Layer.provide(Senders.layer),
-      Layer.provide([
-        store,
-        fetcher,
-        Layer.mock(EventLog, { publish: () => Effect.void }),
-        Layer.mock(Listeners, { notify: () => Effect.void }),
-        Layer.mock(HubSubscriptionBehavior, {}),
-        Layer.mock(HubReliability, { enabled: false, isUnreliable: () => false, addCounts: () => {} }),
-        Layer.mock(HostPauses, { save: () => Effect.void, ofPartition: () => Effect.succeed([]) }),
-        Layer.mock(HubSubscriptionStore, { ofPartition: () => Effect.succeed([]) }),
-        Layer.mock(Pings, { findUnanswered: () => Effect.succeed([]) }),
-        Layer.mock(Outbox, { findStalled: () => Effect.succeed([]) }),
-        Layer.mock(BounceStore, {}),
-        Layer.mock(SubscriptionStore, {}),
-        Layer.mock(SubscriptionHealth, {}),
-        Layer.mock(AddressCheck, {}),
-        Layer.mock(VerificationQueue, {}),
-        Layer.mock(Deliverer, {}),
-        Layer.mock(DeliveryLog, {}),
-        Layer.mock(EntryStore, {}),
-        Layer.mock(FeedReader, {}),
-        Layer.mock(Selector, {})
-      ]),
-      Layer.provide(Settings.layerValues({ minPeriodSeconds: period, maxPeriodSeconds: period }))
-    )
+    const actors = layerSimulatedActors(store, fetcher, { minPeriodSeconds: period, maxPeriodSeconds: period })
     yield* Effect.gen(function*() {
       const supervisor = yield* PartitionStarter
       yield* Effect.forEach(byPartition.keys(), (partition) => supervisor.start(partition), { discard: true })

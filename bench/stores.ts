@@ -40,16 +40,27 @@ const createResources = Effect.fnUntraced(function*(accountId: number) {
   yield* sql`analyze`
 })
 
+/** Position of the write-ahead log, in bytes. */
+const readWritten = SqlClient.SqlClient.use((sql) =>
+  Effect.map(
+    sql<{ written: number }>`select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as written`,
+    ([row]) => row?.written ?? 0
+  )
+)
+
 const measure = Effect.fnUntraced(function*<A, E, R>(what: string, count: number, work: Effect.Effect<A, E, R>) {
+  const writtenBefore = yield* readWritten
   const start = process.hrtime.bigint()
   const cpu = process.cpuUsage()
   const result = yield* work
   const seconds = Number(process.hrtime.bigint() - start) / 1e9
   const { system, user } = process.cpuUsage(cpu)
+  const written = (yield* readWritten) - writtenBefore
   const row = {
     what,
     "a second": Math.round(count / seconds),
-    "µs CPU of this process": Math.round((user + system) / count)
+    "µs CPU of this process": Math.round((user + system) / count),
+    "bytes of write-ahead log": Math.round(written / count)
   }
   return { result, row }
 })

@@ -70,10 +70,11 @@ const recoverAlarms = Effect.fnUntraced(
     const overdue = dueAt.reduce((count, at) => plannedFetch(at, now) <= now ? count + 1 : count, 0)
     const spacingMs = Math.min(overdueSpacingMs, overdueWindowMs / Math.max(overdue, 1))
     let position = 0
-    for (const [i, id] of ids.entries()) {
-      const at = plannedFetch(dueAt[i] ?? now, now)
-      yield* resources.wakeAt(id, at <= now ? now + position++ * spacingMs : at)
-    }
+    const wakeAt = dueAt.map((planned) => {
+      const at = plannedFetch(planned, now)
+      return at <= now ? now + position++ * spacingMs : at
+    })
+    yield* resources.wakeAllAt(ids, wakeAt)
   }
 )
 

@@ -21,6 +21,8 @@ export interface Actors<M> {
   readonly tell: (id: number, message: M) => Effect.Effect<void>
   /** Replaces the alarm of an actor (epoch ms). A running actor returns its next alarm itself. */
   readonly wakeAt: (id: number, at: number) => Effect.Effect<void>
+  /** Replaces the alarms of many actors, index by index, without an effect for each. */
+  readonly wakeAllAt: (ids: Float64Array, at: Float64Array) => Effect.Effect<void>
   /** Interrupts an actor and drops its state, mailbox and alarm. Returns when its fiber has ended. */
   readonly stop: (id: number) => Effect.Effect<void>
   /** Stops waking actors. Returns when the running ones have finished. */

@@ -60,8 +60,9 @@ export class ActorAlarms implements AlarmSource {
       this.#fireOne(id, now)
     }
     if (!this.#needsSlot) return
+    const { next = Infinity } = this.#queue
     if (this.#budget.hasSlot) this.#budget.offerSlot()
-    else if ((this.#queue.next ?? Infinity) <= now) this.#waitForSlot()
+    else if (next <= now) this.#waitForSlot(next)
   }
 
   /** A defect loses no alarm: this one fires again, and the next ones fire now. */
@@ -79,14 +80,16 @@ export class ActorAlarms implements AlarmSource {
     if (next !== undefined) this.#budget.alarmTimer.fireAt(this, next)
   }
 
-  #waitForSlot(): void {
+  #waitForSlot(dueAt: number): void {
     if (this.#waitsForSlot) return
     this.#waitsForSlot = true
-    this.#budget.whenSlotFree(() => {
-      this.#waitsForSlot = false
-      if (this.#receiver.draining) return this.#budget.offerSlot()
-      this.fire(this.#receiver.now())
-      this.#scheduleNext()
-    })
+    this.#budget.whenSlotFree({ dueAt, onSlot: this.#onSlot })
+  }
+
+  readonly #onSlot = (): void => {
+    this.#waitsForSlot = false
+    if (this.#receiver.draining) return this.#budget.offerSlot()
+    this.fire(this.#receiver.now())
+    this.#scheduleNext()
   }
 }

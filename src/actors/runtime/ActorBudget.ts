@@ -1,6 +1,8 @@
 import { Context, Layer } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
-import { AlarmTimer } from "./AlarmTimer.ts"
+import { AlarmQueue } from "./AlarmQueue.ts"
+import { AlarmTimer, type Timer } from "./AlarmTimer.ts"
+import { sampleIntervalMs, SlotLimit } from "./SlotLimit.ts"
 
 /** An actor in memory; while idle, a node of the budget's doubly linked list, so that no list allocates. */
 export abstract class ResidentActor {
@@ -32,27 +34,40 @@ class StartBatch {
   }
 }
 
+/** A group of actors with due alarms that needs a slot. */
+export interface SlotWaiter {
+  /** Time of its first alarm, epoch ms. */
+  readonly dueAt: number
+  /** Called once, when a slot is free. */
+  readonly onSlot: () => void
+}
+
 /**
  * Limits of the actors that a runner has in memory, across its partitions.
  *
  * Idle actors form a list, the least recently used first. Beyond `maxIdle` the budget passivates the first one. Alarms of actors that need
- * a slot wait while `maxSlots` of these actors run: a million overdue polls, or a database outage, start no million fibers.
+ * a slot wait while as many of these actors run as `SlotLimit` has slots: a million overdue polls, or a database outage, start no million
+ * fibers. Free slots go to the earliest alarm, so that all resources are equally late.
  */
 export class Budget {
   /** Fires the alarms of all groups. */
   readonly alarmTimer = new AlarmTimer()
   readonly startBatch = new StartBatch()
   readonly #maxIdle: number
-  readonly #maxSlots: number
+  readonly #slotLimit: SlotLimit
   #oldest: ResidentActor | undefined = undefined
   #newest: ResidentActor | undefined = undefined
   #idleCount = 0
   #slotsInUse = 0
-  readonly #waiting: Array<() => void> = []
+  #isSampling = false
+  #lastWaiter = 0
+  /** The waiting groups, by their first alarms. */
+  readonly #queue = new AlarmQueue()
+  readonly #waiters = new Map<number, SlotWaiter>()
 
   constructor(maxIdle: number, maxSlots: number) {
     this.#maxIdle = maxIdle
-    this.#maxSlots = maxSlots
+    this.#slotLimit = new SlotLimit(minSlots, maxSlots)
   }
 
   /** Number of idle actors in the list. */
@@ -66,7 +81,12 @@ export class Budget {
   }
 
   get hasSlot(): boolean {
-    return this.#slotsInUse < this.#maxSlots
+    return this.#slotsInUse < this.#slotLimit.current
+  }
+
+  /** Number of actors that may take a slot at once, at present. */
+  get slotLimit(): number {
+    return this.#slotLimit.current
   }
 
   /** Appends an actor to the list, and passivates the first one when the list is full. */
@@ -92,8 +112,8 @@ export class Budget {
   }
 
   /** Messages take a slot even when none is free; only alarms wait. */
-  takeSlot(): void {
-    this.#slotsInUse++
+  takeSlot(timer: Timer): void {
+    if (++this.#slotsInUse >= this.#slotLimit.sampleFrom && !this.#isSampling) this.#sampleLag(timer)
   }
 
   releaseSlot(): void {
@@ -101,19 +121,39 @@ export class Budget {
     this.offerSlot()
   }
 
-  /** Calls `callback` once, when a slot may be free. */
-  whenSlotFree(callback: () => void): void {
-    this.#waiting.push(callback)
+  whenSlotFree(waiter: SlotWaiter): void {
+    const id = ++this.#lastWaiter
+    this.#waiters.set(id, waiter)
+    this.#queue.set(id, waiter.dueAt)
   }
 
-  /** Offers a free slot to the group that has waited longest. A group without a due alarm offers the slot to the next group. */
+  /** Offers a free slot to the group with the earliest alarm. A group without a due alarm offers the slot to the next group. */
   offerSlot(): void {
-    if (this.hasSlot) this.#waiting.shift()?.()
+    const id = this.hasSlot ? this.#queue.takeDue(Infinity) : undefined
+    if (id === undefined) return
+    const waiter = this.#waiters.get(id)
+    this.#waiters.delete(id)
+    waiter?.onSlot()
+  }
+
+  /** Measures the delay of a timer again and again, until few actors have slots. An idle process has no such timer. */
+  #sampleLag(timer: Timer): void {
+    this.#isSampling = true
+    const due = timer.now() + sampleIntervalMs
+    timer.after(sampleIntervalMs, () => {
+      this.#isSampling = false
+      this.#slotLimit.observe(timer.now() - due)
+      if (this.#slotsInUse >= this.#slotLimit.sampleFrom || this.#queue.size > 0) this.#sampleLag(timer)
+      while (this.hasSlot && this.#queue.size > 0) this.offerSlot()
+    })
   }
 }
 
 /** Slots for each fetch that may be in flight: other polls load, parse and record meanwhile. */
 const slotsPerFetch = 4
+
+/** Slots that polls always have. The polls of so many slots delay the event loop by less than 20 ms. */
+const minSlots = 64
 
 /** The budget of this runner. */
 export class ActorBudget extends Context.Service<ActorBudget, Budget>()("windhover/actors/runtime/ActorBudget") {

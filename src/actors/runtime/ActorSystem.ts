@@ -49,6 +49,9 @@ class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceGroup<
 
   readonly wakeAt = (id: number, at: number) => Effect.sync(() => this.setAlarm(id, at))
 
+  readonly wakeAllAt = (ids: Float64Array, at: Float64Array) =>
+    Effect.sync(() => ids.forEach((id, i) => this.setAlarm(id, at[i])))
+
   readonly stop = (id: number) =>
     Effect.suspend(() => {
       this.setAlarm(id, undefined)
@@ -126,7 +129,7 @@ class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceGroup<
 
   onRunning(): void {
     this.#runningCount++
-    if (this.#options.needsSlot === true) this.budget.takeSlot()
+    if (this.#options.needsSlot === true) this.budget.takeSlot(this)
   }
 
   onNotRunning(): void {

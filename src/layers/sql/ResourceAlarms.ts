@@ -57,19 +57,28 @@ const selectAlarms = (scan: boolean): string => `
 /** Epoch ms of 2000-01-01, from which the server counts microseconds. */
 const serverEpochMs = 946_684_800_000
 
-/** Sorted by id. */
+/** Sorted by id. A scan mostly returns the rows in this order. */
 const unpackAlarms = (packed: Uint8Array): { readonly ids: Float64Array; readonly dueAt: Float64Array } => {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
   const count = packed.byteLength / 16
-  const ids = Float64Array.from({ length: count }, (_, i) => Number(view.getBigInt64(i * 16)))
-  const order = Uint32Array.from({ length: count }, (_, i) => i).toSorted((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0))
-  return {
-    ids: Float64Array.from(order, (i) => ids[i] ?? 0),
-    dueAt: Float64Array.from(order, (i) => Number(view.getBigInt64(i * 16 + 8)) / 1000 + serverEpochMs)
+  const ids = new Float64Array(count)
+  const dueAt = new Float64Array(count)
+  let isSorted = true
+  for (let i = 0, id = 0; i < count; i++) {
+    const before = id
+    ids[i] = id = readInteger(view, i * 16)
+    dueAt[i] = readInteger(view, i * 16 + 8) / 1000 + serverEpochMs
+    isSorted &&= before < id
   }
+  if (isSorted) return { ids, dueAt }
+  const order = Uint32Array.from({ length: count }, (_, i) => i).toSorted((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0))
+  return { ids: Float64Array.from(order, (i) => ids[i] ?? 0), dueAt: Float64Array.from(order, (i) => dueAt[i] ?? 0) }
 }
+
+/** Reads a 64-bit integer of less than 54 bits; a BigInt for each of a million values would take longer. */
+const readInteger = (view: DataView, at: number): number => view.getInt32(at) * 0x1_0000_0000 + view.getUint32(at + 4)
 
 const unpackIds = (packed: Uint8Array): Float64Array => {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
-  return Float64Array.from({ length: packed.byteLength / 8 }, (_, i) => Number(view.getBigInt64(i * 8)))
+  return Float64Array.from({ length: packed.byteLength / 8 }, (_, i) => readInteger(view, i * 8))
 }
