@@ -107,6 +107,9 @@ const readUrl = async (child: ChildProcess): Promise<string> => {
 /** Confirmations and unchanged polls are written up to 1.5 s later. */
 const settle = Effect.sleep("1800 millis")
 
+/** Confirmations are written 50 ms after the first one: here one statement per ping, on a quick machine as on a slow one. */
+const untilConfirmed = Effect.sleep("100 millis")
+
 type Pair = readonly [topic: string, callback: string]
 
 const changeSubscriptions = ({ call }: Program, mode: "subscribe" | "unsubscribe", pairs: ReadonlyArray<Pair>) =>
@@ -137,7 +140,7 @@ const measurePings = Effect.fnUntraced(function*(
       world.publish(topic)
       return Effect.andThen(
         program.call({ "hub.mode": "publish", "hub.url": topic }),
-        world.until(() => world.posts() >= before + webhooks)
+        Effect.andThen(world.until(() => world.posts() >= before + webhooks), untilConfirmed)
       )
     })
   const pingAll = Effect.andThen(Effect.forEach(topics, ping, { discard: true }), settle)
