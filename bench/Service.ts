@@ -3,7 +3,7 @@
  *
  * CPU times come from /proc and cover the whole process: Node, its threads, and the embedded database.
  */
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -13,8 +13,8 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
+import { rightsToBits, tokenRights } from "#domain/Account.ts"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
-import * as Postgres from "#layers/postgres/Postgres.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import { withSettings } from "#scripts/Environment.ts"
 
@@ -118,6 +118,8 @@ export interface Resources {
   readonly due: string
   /** Entries per day; determines the longest polling interval. */
   readonly velocity: number
+  /** ETag of the documents as last fetched; without one, the first polls read all documents. */
+  readonly etag?: string
   /** Webhook of each resource, as an SQL expression; the null device by default. */
   readonly webhook?: string
 }
@@ -131,11 +133,13 @@ const chunk = 50_000
  * Foreign keys are not checked, because each check costs a lookup and all rows come from this function. Secondary indexes are built after
  * the rows. With a million rows the trigram indexes are omitted: they would take minutes, and no benchmark searches here.
  */
-const fill = Effect.fnUntraced(function*({ count, due, host, url, velocity, webhook }: Resources) {
+const fill = Effect.fnUntraced(function*({ count, due, etag, host, url, velocity, webhook }: Resources) {
   const [channel, endpoint] = webhook === undefined ? [2, "'http://127.0.0.1:9/dev/null'"] : [0, webhook]
   const sql = yield* SqlClient.SqlClient
   yield* migrate
-  yield* sql.unsafe(`insert into accounts (login, password_hash, created_at) values ('bench', '', now())`)
+  yield* sql.unsafe(`insert into accounts (login, password_hash, created_at) values ('admin', '', now())`)
+  yield* sql.unsafe(`insert into tokens (account_id, hash, rights, name, created_at)
+    values (1, sha256('${token}'), ${rightsToBits(tokenRights)}, 'bench', now())`)
   const indexes = yield* sql.unsafe<{ readonly name: string; readonly definition: string }>(
     `select indexname as name, indexdef as definition from pg_indexes
         where schemaname = 'public' and tablename in ('resources', 'subscriptions')
@@ -152,7 +156,12 @@ const fill = Effect.fnUntraced(function*({ count, due, host, url, velocity, webh
     const made = `resources where id > ${from} and id <= ${from + chunk}`
     yield* sql.unsafe(`insert into schedule (resource_id, next_fetch, last_fetch, period, http_code)
           select id, now() + ${due}, now(), 1, 304 from ${made}`)
-    yield* sql.unsafe(`insert into resource_state (resource_id) select id from ${made}`)
+    yield* sql.unsafe(
+      etag === undefined
+        ? `insert into resource_state (resource_id) select id from ${made}`
+        : `insert into resource_state (resource_id, etag, fingerprint, last_parse, last_unconditional_fetch)
+          select id, '${etag}', 1, now(), now() from ${made}`
+    )
     yield* sql.unsafe(
       `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
           select 1, id, url, ${channel}, ${endpoint}, '127.0.0.1', 0, 1, now() from (select id as i, * from ${made}) made`
@@ -164,10 +173,6 @@ const fill = Effect.fnUntraced(function*({ count, due, host, url, velocity, webh
   }
   yield* sql.unsafe(`vacuum (analyze)`).unprepared
 }, Effect.orDie)
-
-/** Fills an empty database of a PostgreSQL server. */
-export const fillServer = (url: string, resources: Resources): Promise<void> =>
-  Effect.runPromise(Effect.provide(fill(resources), Layer.orDie(Postgres.layer({ url: Redacted.make(url) }))))
 
 const fillDatabase = (directory: string, resources: Resources): Promise<void> =>
   Effect.runPromise(Effect.provide(fill(resources), Layer.orDie(EmbeddedPostgres.layer({ directory }))))

@@ -1,5 +1,5 @@
 /**
- * The outside world of the benchmarks, in a separate process: feeds and a sink, on 127.0.0.1 to 127.0.0.64.
+ * The outside world of the benchmarks, in a separate process: feeds and a sink, on all addresses of the machine.
  *
  * `/304/N` has validators, `/200/N` has none and the same 42 kB, `/new/N` has one new entry of 25 at each fetch. `/calm/N` asks for one poll
  * an hour. `POST` is the sink.
@@ -81,7 +81,6 @@ const listen = async (host: string, port: number): Promise<number> => {
   return (server.address() as AddressInfo).port
 }
 
-const port = await listen("127.0.0.1", 0)
-for (let n = 2; n <= 64; n++) await listen(`127.0.0.${n}`, port)
+const port = await listen("0.0.0.0", 0)
 process.stdout.write(`${port}\n`)
 process.once("disconnect", () => process.exit(0))

@@ -12,10 +12,10 @@ import { replaceSection } from "./Section.ts"
 import { authorization, outside, port, type Service, startWith, stats, stopOrigin } from "./Service.ts"
 
 /** Warm-up and measured span, in ms. */
-const [warmupMs, spanMs] = [15_000, 30_000]
+const [warmupMs, spanMs] = [10_000, 12_000]
 
 /** Feeds that are pinged, and pings a second. */
-const [calmFeeds, pingsPerSecond] = [200, 20]
+const [calmFeeds, pingsPerSecond] = [100, 10]
 
 /** Calls of the API a second, of each kind. */
 const callsPerSecond = 10
@@ -32,13 +32,14 @@ const hookOf = (i: number) => `/hook/${i}`
 const control = async (path: string) => await (await fetch(`${outside}/ctl/${path}`)).json() as unknown
 
 const startLoaded = (feeds: number): Promise<Service> => {
-  const host = "'127.0.0.' || 1 + i % 64"
+  const host = "'127.1.' || i % 1000 / 250 || '.' || 1 + i % 250"
   return startWith(1, {
     count: feeds,
     host,
     url: `'http://' || ${host} || ':${port}/304/' || i`,
     due: "random() * interval '1 second'",
-    velocity: 86_400
+    velocity: 86_400,
+    etag: "\"25\""
   }, { WINDHOVER_MAX_PERIOD: "3600" })
 }
 
@@ -81,7 +82,7 @@ const pingSteadily = async (service: Service) => {
     await control(`renew/${feed}`)
     await service.call({ "hub.mode": "publish", "hub.url": calmUrl(feed) })
   })
-  await sleep(10_000)
+  await sleep(5_000)
   const posted = await control("posted") as Record<string, ReadonlyArray<number>>
   const times = changedAt.map(([feed, at]) => posted[hookOf(feed)]?.find((moment) => moment >= at))
   return {
@@ -108,9 +109,10 @@ const gauge = (metrics: string, name: string) =>
 
 const measure = async (feeds: number) => {
   const service = await startLoaded(feeds)
-  for (let i = 0; i < calmFeeds; i++) {
-    await service.call({ "hub.mode": "subscribe", "hub.topic": calmUrl(i), "hub.callback": `${outside}${hookOf(i)}` })
-  }
+  await Promise.all(
+    Array.from({ length: calmFeeds }, (_, i) =>
+      service.call({ "hub.mode": "subscribe", "hub.topic": calmUrl(i), "hub.callback": `${outside}${hookOf(i)}` }))
+  )
   await sleep(warmupMs)
   const metricsBefore = await readMetrics(service)
   await control("polled")

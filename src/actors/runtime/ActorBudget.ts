@@ -152,8 +152,8 @@ export class Budget {
 /** Slots for each fetch that may be in flight: other polls load, parse and record meanwhile. */
 const slotsPerFetch = 4
 
-/** Slots that polls always have. The polls of so many slots delay the event loop by less than 20 ms. */
-const minSlots = 64
+/** Slots that polls always have. The polls of so many slots delay the event loop by some milliseconds. */
+const minSlots = 32
 
 /** The budget of this runner. */
 export class ActorBudget extends Context.Service<ActorBudget, Budget>()("windhover/actors/runtime/ActorBudget") {

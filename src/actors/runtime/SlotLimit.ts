@@ -1,5 +1,5 @@
 /** Delay of timers from which polls give way to deliveries and the API, in ms. */
-const maxLagMs = 15
+const maxLagMs = 4
 
 /** Interval of the samples, in ms. */
 export const sampleIntervalMs = 20

@@ -46,17 +46,17 @@ describe("the slots of a budget", () => {
     assert.deepStrictEqual(order, [10, 20, 30])
   })
 
-  it("become fewer while the timer is late, down to 64, and all again when it is punctual", () => {
+  it("become fewer while the timer is late, down to 32, and all again when it is punctual", () => {
     const budget = new Budget(0, 1_000)
     const { fire, timer } = makeTimer()
-    takeSlots(budget, 64, timer)
-    const limits = [200, 16, 15].map((lateMs) => {
+    takeSlots(budget, 32, timer)
+    const limits = [200, 5, 4].map((lateMs) => {
       fire(lateMs)
       return budget.slotLimit
     })
     assert.deepStrictEqual(limits, [800, 640, 704])
-    for (let i = 0; i < 20; i++) fire(16)
-    assert.deepStrictEqual([budget.slotLimit, budget.hasSlot], [64, false])
+    for (let i = 0; i < 20; i++) fire(5)
+    assert.deepStrictEqual([budget.slotLimit, budget.hasSlot], [32, false])
     for (let i = 0; i < 40; i++) fire(0)
     assert.deepStrictEqual([budget.slotLimit, budget.hasSlot], [1_000, true])
   })
@@ -64,8 +64,8 @@ describe("the slots of a budget", () => {
   it("are offered to waiting groups as they become more", () => {
     const budget = new Budget(0, 1_000)
     const { fire, timer } = makeTimer()
-    takeSlots(budget, 64, timer)
-    for (let i = 0; i < 20; i++) fire(16)
+    takeSlots(budget, 32, timer)
+    for (let i = 0; i < 20; i++) fire(5)
     let offered = 0
     for (let i = 0; i < 10; i++) {
       const onSlot = () => {
@@ -75,13 +75,13 @@ describe("the slots of a budget", () => {
       budget.whenSlotFree({ dueAt: i, onSlot })
     }
     fire(0)
-    assert.deepStrictEqual([offered, budget.slotLimit, budget.slotsInUse], [7, 71, 71])
+    assert.deepStrictEqual([offered, budget.slotLimit, budget.slotsInUse], [4, 36, 36])
   })
 
   it("need no timer while few are in use", () => {
     const budget = new Budget(0, 1_000)
     const { fire, timer } = makeTimer()
-    takeSlots(budget, 63, timer)
+    takeSlots(budget, 31, timer)
     assert.isFalse(fire(0))
     budget.takeSlot(timer)
     budget.releaseSlot()
