@@ -110,8 +110,11 @@ const gauge = (metrics: string, name: string) =>
 const measure = async (feeds: number) => {
   const service = await startLoaded(feeds)
   await Promise.all(
-    Array.from({ length: calmFeeds }, (_, i) =>
-      service.call({ "hub.mode": "subscribe", "hub.topic": calmUrl(i), "hub.callback": `${outside}${hookOf(i)}` }))
+    Array.from(
+      { length: calmFeeds },
+      (_, i) =>
+        service.call({ "hub.mode": "subscribe", "hub.topic": calmUrl(i), "hub.callback": `${outside}${hookOf(i)}` })
+    )
   )
   await sleep(warmupMs)
   const metricsBefore = await readMetrics(service)
