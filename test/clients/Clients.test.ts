@@ -42,7 +42,7 @@ const serving = Effect.gen(function*() {
     WINDHOVER_XMPP_PORT: String(server.componentPort)
   }
   const service = yield* start(variables)
-  yield* Effect.sync(() => service.said.some((line) => line.includes(`${names.component} is connected`))).pipe(
+  yield* Effect.sync(() => service.said.some((line) => line.includes("XMPP: the component is connected."))).pipe(
     Effect.repeat({ until: (connected) => connected, schedule: Schedule.spaced("50 millis") })
   )
   const entry = (id: string) =>
