@@ -192,7 +192,7 @@ export const settingsTable = {
       "a quarter of the memory of the process: of the machine, its control group or its heap, the smallest one"
   }),
   keepDroppedDays: Setting.make("WINDHOVER_KEEP_DROPPED", Setting.parseInteger(1, 3650), {
-    meaning: "Days for which dropped deliveries stay visible and can be replayed.",
+    meaning: "Days for which dropped deliveries stay visible and can be recovered.",
     defaultValue: 30
   }),
   keepEntries: Setting.make("WINDHOVER_KEEP_ENTRIES", Setting.parseInteger(50, 1_000_000), {

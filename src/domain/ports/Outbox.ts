@@ -37,7 +37,7 @@ export class Outbox extends Context.Service<Outbox, {
    * Returns false, and changes nothing, for a single entry, and when a later sequence has left the outbox: the sequence would be used twice.
    */
   readonly split: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<boolean, StoreError>
-  /** Drops a delivery: the row stays visible and can be replayed; in bulk. */
+  /** Drops a delivery: the row stays visible and can be recovered; in bulk. */
   readonly drop: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Drops the deliveries of a subscription that have waited since `before` (epoch ms) or longer. Returns their number. */
   readonly dropOlder: (subscriptionId: number, before: number) => Effect.Effect<number, StoreError>

@@ -23,7 +23,7 @@ const guides = [
   "events",
   "xmpp"
 ]
-const operation = ["install", "backup", "monitoring", "security", "performance", "embedding"]
+const operation = ["install", "backup", "monitoring", "security", "performance", "scale", "embedding"]
 
 /** Files below the root of the project by the last part of their address: `http`, `decisions/0001-…`. */
 const listFiles = async (): Promise<ReadonlyMap<string, string>> => {
