@@ -214,7 +214,7 @@ if (process.argv.includes("--write")) {
       readFileSync(path, "utf8"),
       "Lists of the dashboard",
       [
-        "`bin/node bench/lists.ts postgres://…` opens each list with 1,000,000 resources and 1,000,000 subscriptions (half of them of one account), 200,000 accounts, 10,000 tokens of one account and 1.3 million logged attempts, on PostgreSQL 15. The addresses are first, middle and last pages with each filter and search. The times are those of a client on the same machine, each the median of 5 requests. The target is 300 ms for each.",
+        "`bin/node bench/lists.ts postgres://…` opens each list on PostgreSQL 15. The database has 1,000,000 resources, 200,000 accounts and 1.3 million logged attempts. One account has half of the 1,000,000 subscriptions, one has 10,000 tokens. The addresses are first, middle and last pages with each filter and search. The times are those of a client on the same machine, each the median of 5 requests. The target is 300 ms for each.",
         "",
         "| list | addresses | median ms | slowest ms | slowest address |",
         "| --- | --- | --- | --- | --- |",
