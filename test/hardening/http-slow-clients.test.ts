@@ -43,6 +43,20 @@ describe("deliberately slow clients", () => {
       yield* connection.closed
     }))
 
+  it.live("get 408 for an endless body behind a request for another protocol", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* impatient
+      for (const protocol of ["websocket", "h2c"]) {
+        const connection = yield* connect
+        yield* connection.send(
+          `POST /hub HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\nContent-Length: 1000\r\n\r\n`
+        )
+        yield* dribble(connection)
+        assert.strictEqual((yield* connection.receive()).status, 408, protocol)
+        yield* connection.closed
+      }
+    }))
+
   it.live("do not delay other clients", () =>
     Effect.gen(function*() {
       const { connect } = yield* serveRoutes({})

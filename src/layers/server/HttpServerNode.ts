@@ -108,7 +108,9 @@ const makeServer = (timeouts: ServerTimeouts, connections: ConnectionLimits): Se
     keepAliveTimeout: keepAliveMs,
     maxHeaderSize: maxRequestHeaderSize,
     // No route depends on the Host header, and HTTP/1.0 has none.
-    requireHostHeader: false
+    requireHostHeader: false,
+    // No route switches protocols, and an upgrade would have no timeouts.
+    shouldUpgradeCallback: () => false
   })
   server.timeout = timeouts.idleMs
   limitConnections(server, connections)

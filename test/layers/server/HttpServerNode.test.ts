@@ -152,6 +152,20 @@ describe("HttpServerNode", () => {
       })
     }))
 
+  it.live("answers a request for another protocol like any other, and the next one", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serveRoutes({})
+      const connection = yield* connect
+      const upgrade = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA"
+      const chunked = "Transfer-Encoding: chunked\r\n\r\n15\r\nhub.mode=authenticate\r\n0\r\n\r\n"
+      const parts = [`POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\n${upgrade}\r\n${chunked}`]
+      for (const header of [`${upgrade}\r\n`, ""]) {
+        parts.push(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n${header}\r\n`)
+      }
+      yield* connection.send(parts.join(""))
+      for (const part of parts) assert.strictEqual((yield* connection.receive()).status, 204, part)
+    }))
+
   it.live("rejects expectations other than 100-continue", () =>
     Effect.gen(function*() {
       const answer = yield* exchange("POST / HTTP/1.1\r\nHost: a\r\nExpect: cake\r\nContent-Length: 0\r\n\r\n")
