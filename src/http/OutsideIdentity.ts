@@ -16,7 +16,8 @@ export const findOwner = (
 ): Effect.Effect<Caller, Refusal> =>
   Effect.gen(function*() {
     const account = Option.getOrUndefined(yield* refuseStoreErrors(accounts.find(login)))
-    if (account === undefined) {
+    // A store drops characters that its database cannot hold, such as U+0000.
+    if (account?.login !== login) {
       return yield* unauthenticated(
         `${names[source]} signs you in as ${
           quote(login)
