@@ -68,7 +68,12 @@ interface SharedFrame {
 interface SharedFrames {
   last: SharedFrame
   readonly byKey: Map<string, SharedFrame>
+  /** Bytes of the frames and keys in the map. */
+  bytes: number
 }
+
+/** Bytes of the frames that a notification keeps. A client chooses the spelling of its topic, and so the number of frames. */
+const maxSharedBytes = 16 * 1024 * 1024
 
 /** The frames of a notification, as long as the notification lives. */
 const framesByNotification = new WeakMap<Notification, SharedFrames>()
@@ -96,11 +101,18 @@ const frameNotification = (
     ? undefined
     : Framing.frameDocument(framing, body, "notification", hasId ? String(sequence) : undefined)
   const made: SharedFrame = { topic, framing, format, hasId, frame: bytes === undefined ? undefined : makeFrame(bytes) }
-  if (shared === undefined) framesByNotification.set(notification, { last: made, byKey: new Map([[key, made]]) })
-  else {
-    shared.last = made
-    shared.byKey.set(key, made)
+  const size = key.length + (made.frame?.chunk.length ?? 0)
+  if (shared === undefined) {
+    framesByNotification.set(notification, { last: made, byKey: new Map([[key, made]]), bytes: size })
+    return made.frame
   }
+  if (shared.bytes + size > maxSharedBytes) {
+    shared.byKey.clear()
+    shared.bytes = 0
+  }
+  shared.last = made
+  shared.byKey.set(key, made)
+  shared.bytes += size
   return made.frame
 }
 
