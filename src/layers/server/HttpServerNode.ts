@@ -173,6 +173,8 @@ const trackRequests = (server: Server): Connections => {
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     if (taken.has(socket)) return void socket.destroy()
+    // Node drops the bytes behind such a request.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     responses.set(socket, response)
     response.once(takenEvent, () => {
       taken.add(socket)
