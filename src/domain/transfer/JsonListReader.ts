@@ -1,5 +1,4 @@
-import type { ListLine, ListReader } from "./ListLine.ts"
-import { maxItemLength, tooLong } from "./ListLine.ts"
+import { type ListLine, type ListReader, maxItemLength, tooLong } from "./ListLine.ts"
 import { readJson } from "./NdjsonReader.ts"
 
 /** Keys of the object that holds the list. */

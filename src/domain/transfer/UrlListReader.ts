@@ -1,5 +1,4 @@
-import type { ListLine, ListReader } from "./ListLine.ts"
-import { tooLong } from "./ListLine.ts"
+import { type ListLine, type ListReader, tooLong } from "./ListLine.ts"
 import { TextLines } from "./TextLines.ts"
 
 /** Names of columns, in lower case without other signs than letters. */

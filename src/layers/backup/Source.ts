@@ -1,7 +1,6 @@
 import type { PgClient } from "@effect/sql-pg"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, type Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Redacted } from "effect"
 import * as DatabaseSocket from "#layers/postgres/DatabaseSocket.ts"
 import type { DatabaseError } from "#layers/postgres/DatabaseError.ts"
 import * as DataDirectory from "#layers/postgres/DataDirectory.ts"
