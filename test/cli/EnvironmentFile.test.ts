@@ -58,8 +58,9 @@ describe("WINDHOVER_ENV_FILE", () => {
 describe("a command without a database", () => {
   it.effect("says so, names the setting, and creates nothing", () =>
     Effect.gen(function*() {
-      const dataDir = join(yield* temporary, "elsewhere")
-      for (const args of [["account", "list"], ["forget-keys"], ["migrate"], ["backup", join(dataDir, "file")]]) {
+      const directory = yield* temporary
+      const dataDir = join(directory, "elsewhere")
+      for (const args of [["account", "list"], ["forget-keys"], ["migrate"], ["backup", join(directory, "file")]]) {
         const { status, stderr } = windhover(args, { WINDHOVER_DATA_DIR: dataDir })
         assert.strictEqual(status, 1, args.join(" "))
         assert.include(stderr, `There is no database in ${dataDir}.`)
@@ -76,7 +77,7 @@ describe("a command without a database", () => {
       assert.strictEqual(first.status, 0, first.stderr)
       assert.include(first.stdout, "The first account was created.")
       assert.match(
-        first.stdout,
+        readFileSync(join(dataDir, "first-account.txt"), "utf8"),
         /Sign in to the dashboard at http:\/\/\S+\/dashboard with the login and the password\./
       )
       assert.strictEqual(statSync(dataDir).mode & 0o777, 0o700)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -50,7 +50,13 @@ describe("windhover backup, verify and restore", () => {
         "hub.topic": `${world.url}/feed`,
         "hub.callback": `${world.url}/hook`
       })
-      const subscribed = yield* list(service)
+      // the first fetch brings the title
+      const subscribed = yield* list(service).pipe(
+        Effect.repeat({
+          until: ({ feeds }) => feeds[0]?.subscription.feed.title === "A feed",
+          schedule: Schedule.spaced("50 millis")
+        })
+      )
       assert.strictEqual(subscribed.feeds.length, 1)
       const cookie = yield* signIn(service)
       assert.strictEqual(yield* openDashboard(service, cookie), 200)

@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, Queue, Schedule } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, Queue, References, Schedule } from "effect"
 import { RunnerAddress, RunnerStorage, ShardId, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
@@ -146,8 +146,9 @@ describe("EmbeddedPostgres", () => {
         const directory = yield* temporaryDirectory
         const cluster = path.join(directory, "database")
         const missed = yield* Deferred.make<void>()
-        const log = Logger.make(({ message }) => {
-          if (String(message).includes(`${cluster} has gone`)) Deferred.doneUnsafe(missed, Effect.void)
+        const log = Logger.make(({ fiber }) => {
+          const { reason } = fiber.getRef(References.CurrentLogAnnotations)
+          if (String(reason).includes(`${cluster} has gone`)) Deferred.doneUnsafe(missed, Effect.void)
         })
         yield* Effect.gen(function*() {
           const sql = yield* SqlClient.SqlClient
