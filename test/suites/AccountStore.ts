@@ -328,7 +328,8 @@ const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
       const first = 1_700_000_000_000
       yield* useAt(first)
       assert.deepStrictEqual(yield* untilUsedAt(first), [first, undefined])
-      yield* useAt(first + tokenUseMs - 1)
+      // a store may remember the caller for a second
+      yield* useAt(first + tokenUseMs - 1_000)
       yield* authenticate(login, password).pipe(at(first + 2 * tokenUseMs))
       assert.deepStrictEqual(yield* uses, [first, undefined])
       yield* useAt(first + tokenUseMs)

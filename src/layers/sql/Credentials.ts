@@ -88,7 +88,9 @@ const makeCallerMemory = (generation: () => number) => {
       hash("sha256", `${processKey}${login}\0${Redacted.value(secret)}`, "base64"),
     get: (key: string, now: number): Caller | undefined => {
       const found = callers.get(key)
-      return found !== undefined && found.generation === generation() && now < found.until ? found.caller : undefined
+      if (found === undefined || found.generation !== generation()) return undefined
+      const leftMs = found.until - now // more than the whole time after the clock was set back
+      return leftMs > 0 && leftMs <= callerMemoryMs ? found.caller : undefined
     },
     set: (key: string, caller: RememberedCaller): void => void callers.set(key, caller)
   }
