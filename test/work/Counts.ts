@@ -21,7 +21,7 @@ const maxRise = 1.1
 const noise: Counts = {
   statements: 0.15,
   messages: 0.15,
-  writtenBytes: 64,
+  writtenBytes: 256,
   requests: 0.05,
   timers: 0.5,
   allocatedBytes: 8_000
