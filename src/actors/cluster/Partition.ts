@@ -1,5 +1,6 @@
-import { Deferred, Effect, Schema } from "effect"
+import { Deferred, Effect, Exit, Schema, Scope } from "effect"
 import * as Entity from "effect/cluster/Entity"
+import type * as ShardId from "effect/cluster/ShardId"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Resource from "#actors/resource/Resource.ts"
 import { AwakePartitions, PartitionStarter } from "./PartitionStarter.ts"
@@ -31,14 +32,32 @@ export const Partition = Entity.make("Partition", [
   Rpc.make("Forget", { payload: idOnly })
 ])
 
+/**
+ * Starts the actors of a partition, and starts them again when the lock of the shard was lost meanwhile.
+ *
+ * The cluster ends the entities of a lost shard, but not an entity that is still starting. When the runner has the shard again before the
+ * start is complete, the entity stays, and its actors would wait for their lost lease without an end.
+ */
+export const startUnderLease = Effect.fnUntraced(function*(partition: number, shard: ShardId.ShardId) {
+  const leases = yield* ShardLeases
+  const starter = yield* PartitionStarter
+  const scope = yield* Effect.scope
+  for (;;) {
+    const lease = leases.of(shard)
+    const lifetime = yield* Scope.fork(scope)
+    const actors = yield* Scope.provide(starter.start(partition, lease), lifetime)
+    if (!lease.isLost()) return actors
+    yield* Scope.close(lifetime, Exit.void)
+  }
+})
+
 /** The handlers of the entity. A partition never idles, because its resources are polled without any call. */
 export const layer = Partition.toLayer(
   Effect.gen(function*() {
     const { entityId, shardId } = yield* Entity.CurrentAddress
-    const leases = yield* ShardLeases
     const awake = yield* AwakePartitions
     const partition = Number(entityId)
-    const actors = yield* (yield* PartitionStarter).start(partition, leases.of(shardId))
+    const actors = yield* startUnderLease(partition, shardId)
     yield* Effect.acquireRelease(
       Effect.sync(() => awake.set(partition, actors)),
       () => Effect.sync(() => awake.get(partition) === actors && awake.delete(partition))
