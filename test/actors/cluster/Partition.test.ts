@@ -15,7 +15,9 @@ const storage = Layer.mock(RunnerStorage.RunnerStorage, {
 })
 
 /** Starts a partition. During its first start, the database takes the lock away, and `next` runs. */
-const startDuringLoss = (next: (storage: RunnerStorage.RunnerStorage["Service"]) => Effect.Effect<unknown, unknown>) => {
+const startDuringLoss = (
+  next: (storage: RunnerStorage.RunnerStorage["Service"]) => Effect.Effect<unknown, unknown>
+) => {
   const events: Array<string> = []
   const starter = Layer.effect(
     PartitionStarter,

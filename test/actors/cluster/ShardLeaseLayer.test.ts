@@ -156,7 +156,9 @@ const makeLeases = () => {
       isLeaseHeld = true
       latch.openUnsafe()
     },
-    layer: Layer.succeed(ShardLease.ShardLeases, { of: () => ({ isHeld: () => isLeaseHeld, awaitHeld: latch.await, isLost: () => false }) })
+    layer: Layer.succeed(ShardLease.ShardLeases, {
+      of: () => ({ isHeld: () => isLeaseHeld, awaitHeld: latch.await, isLost: () => false })
+    })
   }
 }
 
