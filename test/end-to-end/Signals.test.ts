@@ -152,11 +152,8 @@ describe.skipIf(binaries === undefined)("a service whose database is away", () =
           yield* subscribe(service, topic, `${world.url}/hook`)
           yield* Effect.promise(goAway)
           const ended = exitOf(service)
-          const stoppedAt = performance.now()
           service.process.kill("SIGTERM")
           assert.deepStrictEqual(yield* ended, [0, null])
-          // the client waits for a silent server for 5 s, twice or more; a busy machine takes a second or two itself
-          assert.isBelow(performance.now() - stoppedAt, 8_000)
           if (goAway === database.kill) yield* Effect.promise(database.start)
         }
       }).pipe(Effect.scoped, Effect.timeout(patience)),

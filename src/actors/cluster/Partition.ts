@@ -1,10 +1,10 @@
-import { Deferred, Effect, Exit, Schema, Scope } from "effect"
+import { Deferred, Effect, Schedule, Schema } from "effect"
 import * as Entity from "effect/cluster/Entity"
-import type * as ShardId from "effect/cluster/ShardId"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Resource from "#actors/resource/Resource.ts"
-import { AwakePartitions, PartitionStarter } from "./PartitionStarter.ts"
 import { ShardLeases } from "#actors/runtime/ShardLease.ts"
+import { superviseLoop } from "#actors/runtime/Supervision.ts"
+import { AwakePartitions, type PartitionActors, PartitionStarter } from "./PartitionStarter.ts"
 
 /** Payload of the calls that only name an actor. */
 const idOnly = { id: Schema.Finite }
@@ -33,56 +33,59 @@ export const Partition = Entity.make("Partition", [
 ])
 
 /**
- * Starts the actors of a partition, and starts them again when the lock of the shard was lost meanwhile.
+ * Starts the actors of a partition in the background. The result holds them once they have started.
  *
- * The cluster ends the entities of a lost shard, but not an entity that is still starting. When the runner has the shard again before the
- * start is complete, the entity stays, and its actors would wait for their lost lease without an end.
+ * The entity is built at once, because the cluster ends each entity of a lost shard except those that it still builds. Such an entity
+ * would stay when the runner gets the shard again, and its actors would wait for their lost lease without an end.
  */
-export const startUnderLease = Effect.fnUntraced(function*(partition: number, shard: ShardId.ShardId) {
+const startActors = Effect.gen(function*() {
+  const { entityId, shardId } = yield* Entity.CurrentAddress
+  const awake = yield* AwakePartitions
   const leases = yield* ShardLeases
   const starter = yield* PartitionStarter
-  const scope = yield* Effect.scope
-  for (;;) {
-    const lease = leases.of(shard)
-    const lifetime = yield* Scope.fork(scope)
-    const actors = yield* Scope.provide(starter.start(partition, lease), lifetime)
-    if (!lease.isLost()) return actors
-    yield* Scope.close(lifetime, Exit.void)
-  }
+  const partition = Number(entityId)
+  const started = yield* Deferred.make<PartitionActors>()
+  const run = Effect.gen(function*() {
+    const actors = yield* starter.start(partition, leases.of(shardId))
+    yield* Effect.acquireRelease(
+      Effect.sync(() => awake.set(partition, actors)),
+      () => Effect.sync(() => awake.get(partition) === actors && awake.delete(partition))
+    )
+    yield* Deferred.succeed(started, actors)
+    return yield* Effect.never
+  })
+  yield* superviseLoop(`partition ${partition}`, Effect.scoped(run), Schedule.spaced("500 millis"))
+  return started
 })
 
 /** The handlers of the entity. A partition never idles, because its resources are polled without any call. */
 export const layer = Partition.toLayer(
   Effect.gen(function*() {
-    const { entityId, shardId } = yield* Entity.CurrentAddress
-    const awake = yield* AwakePartitions
-    const partition = Number(entityId)
-    const actors = yield* startUnderLease(partition, shardId)
-    yield* Effect.acquireRelease(
-      Effect.sync(() => awake.set(partition, actors)),
-      () => Effect.sync(() => awake.get(partition) === actors && awake.delete(partition))
-    )
-    const { hubSubscriptions, resources, subscriptions } = actors
+    const actors = Deferred.await(yield* startActors)
+    const tellResource = (id: number, message: Resource.Message) =>
+      Effect.flatMap(actors, ({ resources }) => resources.tell(id, message))
     return Partition.of({
       Wake: () => Effect.void,
-      Ping: ({ payload }) => resources.tell(payload.id, Resource.ping),
+      Ping: ({ payload }) => tellResource(payload.id, Resource.ping),
       Push: Effect.fnUntraced(function*({ payload: { body, byHub, contentType, id } }) {
         const done = yield* Deferred.make<boolean>()
         const push: Resource.Push = { _tag: "Push", document: { contentType, body }, byHub, done }
-        yield* resources.tell(id, push)
+        yield* tellResource(id, push)
         // An interrupted call frees its document, because the caller no longer counts its megabytes.
         yield* Effect.onInterrupt(Deferred.await(done), () => Effect.sync(() => void (push.document = undefined)))
       }),
-      ReloadHubSubscription: ({ payload }) => hubSubscriptions.tell(payload.id, { _tag: "Reload" }),
-      ReloadResource: ({ payload }) => resources.tell(payload.id, { _tag: "Reload" }),
-      Rebase: ({ payload }) => resources.tell(payload.id, Resource.rebase),
-      ReloadSubscription: ({ payload }) => subscriptions.tell(payload.id, { _tag: "Reload" }),
+      ReloadHubSubscription: ({ payload }) =>
+        Effect.flatMap(actors, ({ hubSubscriptions }) => hubSubscriptions.tell(payload.id, { _tag: "Reload" })),
+      ReloadResource: ({ payload }) => tellResource(payload.id, { _tag: "Reload" }),
+      Rebase: ({ payload }) => tellResource(payload.id, Resource.rebase),
+      ReloadSubscription: ({ payload }) =>
+        Effect.flatMap(actors, ({ subscriptions }) => subscriptions.tell(payload.id, { _tag: "Reload" })),
       FirstFetch: Effect.fnUntraced(function*({ payload }) {
         const done = yield* Deferred.make<boolean>()
-        yield* resources.tell(payload.id, { _tag: "FirstFetch", done })
+        yield* tellResource(payload.id, { _tag: "FirstFetch", done })
         return yield* Effect.onInterrupt(Deferred.await(done), () => Deferred.succeed(done, true))
       }),
-      Forget: ({ payload }) => subscriptions.stop(payload.id)
+      Forget: ({ payload }) => Effect.flatMap(actors, ({ subscriptions }) => subscriptions.stop(payload.id))
     })
   }),
   { maxIdleTime: "Infinity", concurrency: "unbounded" }

@@ -3,7 +3,7 @@ import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import type * as ShardId from "effect/cluster/ShardId"
 import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
 import { makeRareWarning } from "#actors/runtime/RareWarning.ts"
-import { checkSpacingMs, type LockLease, ShardLeases } from "#actors/runtime/ShardLease.ts"
+import { checkSpacingMs, type ShardLease, ShardLeases } from "#actors/runtime/ShardLease.ts"
 
 /** Time after which the unconfirmed lock of a shard goes to another runner, in ms. */
 export const lockExpirationMs = 9_000
@@ -98,7 +98,7 @@ class Locks {
   }
 
   /** The lease of the current acquisition, or of the next one when the lock is not acquired yet. */
-  leaseOf(shard: string): LockLease {
+  leaseOf(shard: string): ShardLease {
     let lock = this.#locks.get(shard)
     const isHeld = () => {
       lock ??= this.#locks.get(shard)
@@ -107,7 +107,7 @@ class Locks {
     const awaitHeld: Effect.Effect<void> = Effect.suspend(() =>
       isHeld() ? Effect.void : Effect.andThen(Effect.sleep(checkSpacingMs), awaitHeld)
     )
-    return { isHeld, awaitHeld, isLost: () => lock !== undefined && this.#locks.get(shard) !== lock }
+    return { isHeld, awaitHeld }
   }
 
   /** Ends all leases, because the storage has replaced its session. */

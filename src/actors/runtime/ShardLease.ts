@@ -11,14 +11,8 @@ export interface ShardLease {
   readonly awaitHeld: Effect.Effect<void>
 }
 
-/** The lease that follows from a lock of the cluster. */
-export interface LockLease extends ShardLease {
-  /** True once the lock is lost, or acquired again as another lock: the lease is never held again. */
-  readonly isLost: () => boolean
-}
-
 /** The lease of a process without a cluster: no other runner exists. */
-export const permanentLease: LockLease = { isHeld: () => true, awaitHeld: Effect.void, isLost: () => false }
+export const permanentLease: ShardLease = { isHeld: () => true, awaitHeld: Effect.void }
 
 /**
  * The leases of this runner on its shards.
@@ -35,7 +29,7 @@ export const permanentLease: LockLease = { isHeld: () => true, awaitHeld: Effect
  * held from such a failure until the next confirmation. A lock that was lost and acquired again is another lock: work under the first one
  * stays without a lease, even while it ends beside the partition of the second lock.
  */
-export const ShardLeases = Context.Reference<{ readonly of: (shard: ShardId.ShardId) => LockLease }>(
+export const ShardLeases = Context.Reference<{ readonly of: (shard: ShardId.ShardId) => ShardLease }>(
   "windhover/actors/runtime/ShardLease",
   { defaultValue: () => ({ of: () => permanentLease }) }
 )

@@ -12,7 +12,7 @@ import { actorCrashes, actorSuspensions } from "./Metrics.ts"
  *   statement during an outage │ `StoreRetry.whenAvailable`          │ 0.1 s, doubled up to 5 s                 │ never
  *   other failed statement     │ the restart of its actor            │ those of the actor                       │ with the actor
  *   round of a runner's loop   │ `superviseLoop`                     │ the spacing of the loop                  │ never
- *   partition                  │ the cluster's entity manager        │ 0.5 s, times 1.5 up to 10 s              │ when its shard moves
+ *   start of a partition       │ `superviseLoop`                     │ 0.5 s                                    │ when its shard moves
  *   runner                     │ the other runners                   │ 3 to 5 s; 12 s after a vanished machine  │ without another runner
  *
  * An interruption is no failure: stopped actors and moved shards are not restarted. Each crash is logged and counted.
