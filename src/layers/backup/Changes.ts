@@ -6,7 +6,7 @@ import { quote, quoteAll, type Table } from "./Catalog.ts"
 import { isAmong, type Key, keyOf, toColumns } from "./RowPages.ts"
 
 /** Changed keys of one step. */
-const maxKeys = 2_000
+export const maxKeys = 2_000
 
 /**
  * Name of the record of one move, 8 hexadecimal digits.
@@ -83,6 +83,15 @@ export const readMark = Effect.gen(function*() {
 
 /** Waits for a transaction that removes the mark, and keeps others from removing it until the end of this transaction. */
 export const lockMark = execute(`lock table ${moveTable} in access exclusive mode`)
+
+/** Recorded keys of a table. A row that has changed twice counts twice. */
+export const count = (move: MoveId, table: Table) =>
+  SqlClient.SqlClient.use((sql) =>
+    Effect.map(
+      sql.unsafe<{ count: number }>(`select count(*)::float8 as count from ${changesOf(move, table)}`),
+      ([row]) => row?.count ?? 0
+    )
+  )
 
 /** Takes up to 2,000 recorded keys out of the record. The rows of these keys have to be read afterwards. */
 export const take = (move: MoveId, table: Table) =>

@@ -46,7 +46,7 @@ export const copyAll = Effect.fn("Copy.copyAll")(
 )
 
 /**
- * Copies the rows that have changed meanwhile, and returns their number.
+ * Copies the rows whose changes are recorded now, and returns their number. Changes of the meantime are left to the next round.
  *
  * The service goes on, so that rows are read at different moments. A row can so collide in a unique index with an older state of another row:
  * its key is put back, and the next round copies the row.
@@ -55,19 +55,25 @@ export const catchUp = Effect.fn("Copy.catchUp")(
   function*({ move, source, target }: RecordedDatabases, tables: ReadonlyArray<Table>) {
     let copied = 0
     for (const table of tables) {
-      const keys = yield* on(source)(Changes.take(move, table))
-      if (keys.length === 0) continue
-      copied += keys.length
-      yield* on(target)(Changes.remove(table, keys))
-      yield* on(source)(forEachPage(table, (page) =>
-        Effect.flatMap(
-          on(target)(insertFree(table, page.rows)),
-          (skipped) => on(source)(Changes.putBack(move, table, skipped))
-        ), keys))
+      for (let left = yield* on(source)(Changes.count(move, table)); left > 0; left -= Changes.maxKeys) {
+        copied += yield* copyStep({ move, source, target }, table)
+      }
     }
     return copied
   }
 )
+
+const copyStep = Effect.fnUntraced(function*({ move, source, target }: RecordedDatabases, table: Table) {
+  const keys = yield* on(source)(Changes.take(move, table))
+  if (keys.length === 0) return 0
+  yield* on(target)(Changes.remove(table, keys))
+  yield* on(source)(forEachPage(table, (page) =>
+    Effect.flatMap(
+      on(target)(insertFree(table, page.rows)),
+      (skipped) => on(source)(Changes.putBack(move, table, skipped))
+    ), keys))
+  return keys.length
+})
 
 /** Inserts rows unless they collide, and returns the keys of those that do. */
 const insertFree = (table: Table, rows: ReadonlyArray<string>) =>

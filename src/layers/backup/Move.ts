@@ -9,13 +9,14 @@ import * as DataDirectory from "#layers/postgres/DataDirectory.ts"
 import { launchAhead } from "#layers/postgres/embedded/Launch.ts"
 import * as KeyFile from "#layers/postgres/KeyFile.ts"
 import { applicationName } from "#layers/postgres/Postgres.ts"
-import { forget } from "#layers/sql/ChangeRecord.ts"
+import { forget, hold } from "#layers/sql/ChangeRecord.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import { sqlState } from "#layers/sql/Query.ts"
 import { type BackupError, backupError } from "./BackupError.ts"
 import * as Catalog from "./Catalog.ts"
 import * as Changes from "./Changes.ts"
 import { catchUp, clear, complete, copyAll, on } from "./Copy.ts"
+import * as CatchUpRounds from "./CatchUpRounds.ts"
 import { inSnapshot, type Progress } from "./Dump.ts"
 import * as Load from "./Load.ts"
 import * as Restore from "./Restore.ts"
@@ -40,12 +41,6 @@ export interface Moved {
 }
 
 type Failure = BackupError | DatabaseError
-
-/** Rounds of catching up before the stop, at most. */
-const maxRounds = 100
-
-/** Changes of a round that are few enough for the stop. */
-const fewChanges = 500
 
 /** Time in which a service has to stop. */
 const stopTimeout = "30 minutes"
@@ -187,13 +182,13 @@ const copy = Effect.fnUntraced(function*(move: Running, target: SqlClient.SqlCli
       "An earlier 'windhover move' from this database did not complete. Its triggers were removed."
     )
   }
+  // A stopped embedded database has one connection and no service.
+  if (isRunning) yield* Scope.provide(on(live)(hold(id, from._tag === "Server" ? "server" : "embedded")), scope)
   yield* on(live)(Changes.record(id, tables))
   const rows = yield* copySnapshot(from, isRunning ? undefined : live, target, tables, operator)
   yield* target.withTransaction(on(target)(Load.index(tables, definitions)))
-  yield* Effect.repeat(catchUp({ move: id, source: live, target }, tables), {
-    until: (count) => count <= fewChanges,
-    times: maxRounds
-  })
+  const isOver = CatchUpRounds.make()
+  yield* Effect.repeat(catchUp({ move: id, source: live, target }, tables), { until: isOver })
 
   yield* on(live)(Changes.mark(true, movingNote(to))).pipe(
     Effect.tap(() => Effect.sync(() => move.isMarked = true)),

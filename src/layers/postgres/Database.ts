@@ -36,12 +36,16 @@ const migrateWhenLoaded = Effect.retry(migrate, {
   schedule: Schedule.spaced("200 millis").pipe(Schedule.upTo({ duration: "1 minute" }))
 })
 
+/** Interval between checks for the triggers of a move that was killed while the service ran. */
+const moveCheckInterval = "1 minute"
+
 const layerMigrated = Layer.effectDiscard(Effect.gen(function*() {
   const done = yield* migrateWhenLoaded
   if (done.length > 0) {
     yield* Effect.annotateLogs(Effect.logInfo("The schema of the database was migrated."), { migration: done.at(-1) })
   }
   yield* forgetAbandoned
+  yield* Effect.forkScoped(Effect.repeat(Effect.delay(forgetAbandoned, moveCheckInterval), Schedule.forever))
 }))
 
 /** The database of the settings with the schema of this program; created if it is missing. */

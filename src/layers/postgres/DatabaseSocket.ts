@@ -17,7 +17,7 @@ const socketName = "database.sock"
 /** Maximum length of a Unix socket's path. The kernels accept 108 bytes (Linux) or 104 (other systems). */
 const maxSocketPath = 100
 
-/** Connections at a time. A command needs two. */
+/** Connections at a time. A move needs four. */
 const maxConnections = 8
 
 const pathIn = (dataDir: string): string => path.join(path.resolve(dataDir), socketName)
@@ -88,7 +88,7 @@ export const layer = (
       stream: () => net.connect(pathIn(options.dataDir)),
       username: "postgres",
       database: "postgres",
-      maxConnections: 2,
+      maxConnections: 3,
       connectTimeout: "1 minute", // a new connection waits behind open transactions
       maxMessageSize: options.maxMessageSize
     }).pipe(Effect.orDie) // the client connects at the first statement, so that this cannot fail

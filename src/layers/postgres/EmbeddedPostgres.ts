@@ -6,6 +6,7 @@ import * as path from "node:path"
 import { Duplex } from "node:stream"
 import { maintain } from "#layers/postgres/embedded/Maintenance.ts"
 import { startThread } from "#layers/postgres/embedded/Thread.ts"
+import { HasCommand } from "#layers/sql/ChangeRecord.ts"
 import { GenericPlanClient, genericPlans } from "#layers/sql/GenericPlans.ts"
 import { type DatabaseError, databaseError } from "./DatabaseError.ts"
 import * as DatabaseSocket from "./DatabaseSocket.ts"
@@ -48,6 +49,7 @@ const makeClients = Effect.fnUntraced(function*(directory: string, guests: Datab
   const client = yield* makeClient({ stream, maxConnections: 8, maxMessageSize })
   return Context.make(PgClient.PgClient, client).pipe(
     Context.add(SqlClient.SqlClient, client),
+    Context.add(HasCommand, () => guests.size > 0),
     Context.add(
       GenericPlanClient,
       yield* makeClient({ stream, maxConnections: 4, maxMessageSize, startupParameters: genericPlans })

@@ -2,7 +2,6 @@ import { PgClient } from "@effect/sql-pg"
 import { type Duration, Effect, Layer, type Redacted, Schedule } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import type { SqlClient, SqlError } from "effect/sql"
-import { commandName } from "#layers/sql/ChangeRecord.ts"
 import * as DatabaseHeartbeat from "#layers/sql/DatabaseHeartbeat.ts"
 import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
 import { GenericPlanClient, genericPlans } from "#layers/sql/GenericPlans.ts"
@@ -41,8 +40,8 @@ export const layerCommand = (
     options,
     makeClient({
       url: options.url,
-      maxConnections: 3,
-      applicationName: commandName,
+      maxConnections: 4,
+      applicationName: "windhover-command",
       startupParameters: { statement_timeout: "0", idle_in_transaction_session_timeout: "0" },
       maxMessageSize: options.maxMessageSize
     })

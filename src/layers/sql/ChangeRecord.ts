@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "./Query.ts"
 
@@ -6,8 +6,30 @@ import { describe } from "./Query.ts"
 export const changesPrefix = "windhover_changes_"
 export const capturePrefix = "windhover_capture_"
 
-/** Application name of commands on a server. */
-export const commandName = "windhover-command"
+/** Advisory locks of this class, by the ids of moves. "WHMV" in ASCII. */
+const lockClass = 0x57_48_4d_56
+
+/**
+ * Tells whether a command is connected to the embedded database. Undefined on a server.
+ *
+ * All connections of the embedded database share one session, whose locks outlive a connection.
+ */
+export const HasCommand = Context.Reference<(() => boolean) | undefined>("windhover/layers/sql/ChangeRecord/HasCommand", {
+  defaultValue: () => undefined
+})
+
+/**
+ * Shows until the scope closes that the command of a move lives: by a connection, and on a server by a lock of its session.
+ *
+ * The record of the move begins after the lock, so that a record without a lock is abandoned.
+ */
+export const hold = Effect.fn("ChangeRecord.hold")(function*(move: string, place: "embedded" | "server") {
+  const sql = yield* SqlClient.SqlClient
+  const connection = yield* sql.reserve
+  yield* place === "server"
+    ? connection.executeRaw(`select pg_advisory_lock($1::int4, $2::int4)`, [lockClass, Number.parseInt(move, 16) | 0])
+    : connection.executeRaw(`select 1`, [])
+})
 
 /** A lock on a table waits for running transactions, and holds up later ones: 10 s at most. */
 export const inTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -33,26 +55,32 @@ export const forget = Effect.fn("ChangeRecord.forget")(function*(move = "") {
   return functions.length > 0
 })
 
-/**
- * Removes the record of a move that was killed, because its triggers would slow down each statement.
- *
- * On a server, a connected command may be the move itself, so that the record stays.
- */
-export const forgetAbandoned = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const [found] = yield* sql<{ recorded: boolean }>`
-    select exists (select from pg_proc where pronamespace = current_schema()::regnamespace
-      and starts_with(proname::text, ${capturePrefix})) as recorded`
-  if (found?.recorded !== true) return
-  const [command] = yield* sql<{ connected: boolean }>`
-    select exists (select from pg_stat_activity
-      where datname = current_database() and application_name = ${commandName}) as connected`
-  if (command?.connected === true) return
-  yield* forget()
-  yield* Effect.logWarning(
-    "An earlier 'windhover move' from this database did not complete. Its triggers and tables were removed; run the command again."
+/** Moves with a record whose command has gone. An id has 8 hexadecimal digits. */
+const findAbandoned = SqlClient.SqlClient.use((sql) =>
+  Effect.map(
+    sql<{ move: string }>`
+      select distinct m.move from (
+        select substring(proname::text from ${capturePrefix.length + 1} for 8) as move from pg_proc
+        where pronamespace = current_schema()::regnamespace and starts_with(proname::text, ${capturePrefix})
+      ) m where not exists (
+        select from pg_locks where locktype = 'advisory' and granted
+          and database = (select oid from pg_database where datname = current_database())
+          and classid = ${BigInt(lockClass)}::int8::oid and objid = ('x' || m.move)::bit(32)::int8::oid and objsubid = 2
+      )`,
+    (rows) => rows.map(({ move }) => move)
   )
+)
+
+/** Removes the records of killed moves, because their triggers would slow down each statement. */
+export const forgetAbandoned = Effect.gen(function*() {
+  if ((yield* HasCommand)?.() === true) return
+  for (const move of yield* findAbandoned) {
+    if (!(yield* forget(move))) continue
+    yield* Effect.logWarning(
+      "An earlier 'windhover move' from this database did not complete. Its triggers and tables were removed; run the command again."
+    )
+  }
 }).pipe(Effect.catchTag("SqlError", (error) =>
   Effect.logWarning(
-    "An earlier 'windhover move' from this database did not complete. Remove its triggers and tables with 'windhover move --cancel'."
+    "An earlier 'windhover move' from this database did not complete. The removal of its triggers failed, and is tried again within a minute. 'windhover move --cancel' removes these too."
   ).pipe(Effect.annotateLogs({ error: describe(error) }))))

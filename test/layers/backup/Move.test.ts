@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, Redacted } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
+import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { backupError } from "#layers/backup/BackupError.ts"
 import * as Catalog from "#layers/backup/Catalog.ts"
 import * as Changes from "#layers/backup/Changes.ts"
-import { clear } from "#layers/backup/Copy.ts"
+import { catchUp, clear, on } from "#layers/backup/Copy.ts"
 import * as Load from "#layers/backup/Load.ts"
 import * as Move from "#layers/backup/Move.ts"
 import * as Source from "#layers/backup/Source.ts"
@@ -14,7 +15,7 @@ import * as Database from "#layers/postgres/Database.ts"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
 import * as Settings from "#layers/Settings.ts"
-import { forget } from "#layers/sql/ChangeRecord.ts"
+import { forget, forgetAbandoned, hold } from "#layers/sql/ChangeRecord.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import { emptyDatabase, engines, temporaryDirectory } from "#test/support/Databases.ts"
 import { contents, fillDatabase } from "#test/support/FilledDatabase.ts"
@@ -83,16 +84,20 @@ const traces = (place: Source.Place) =>
     )
   ).pipe(Effect.provide(Source.layer(place)), Effect.scoped)
 
-/** Starts a service on a database, as far as its database is concerned. Returns the log. */
+/** A service, as far as its database is concerned. */
+const serviceOn = (place: Source.Place, logger: Logger.Logger<unknown, void>) =>
+  Database.layer.pipe(
+    Layer.provide(
+      Settings.layerValues(place._tag === "Embedded" ? { dataDir: place.dataDir } : { databaseUrl: place.url })
+    ),
+    Layer.provide(Logger.layer([logger]))
+  )
+
+/** Starts a service on a database. Returns the log. */
 const startOn = (place: Source.Place) =>
   Effect.gen(function*() {
     const lines: Array<string> = []
-    const logger = Logger.make(({ message }) => void lines.push(String(message)))
-    const settings = place._tag === "Embedded" ? { dataDir: place.dataDir } : { databaseUrl: place.url }
-    yield* Layer.build(Database.layer).pipe(
-      Effect.provide([Settings.layerValues(settings), Logger.layer([logger])]),
-      Effect.scoped
-    )
+    yield* Effect.scoped(Layer.build(serviceOn(place, Logger.make(({ message }) => void lines.push(String(message))))))
     return lines
   })
 
@@ -209,16 +214,90 @@ describe.skipIf(!hasServer)("Move", () => {
       }
     }))
 
-  it.live("a runner that starts during the move from a server leaves the record to the move", () =>
+  it.live("a service keeps the record of a move whose command lives, and no other command counts on a server", () =>
     Effect.gen(function*() {
       const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
       yield* prepare(from)
+      const command = Source.layer(from)
       yield* recordChanges(from)
       const before = yield* traces(from)
-      yield* SqlClient.SqlClient.use((sql) =>
-        Effect.andThen(sql`select 1`, Effect.map(startOn(from), (said) => assert.deepStrictEqual(said, [])))
-      ).pipe(Effect.provide(Source.layer(from)), Effect.scoped)
-      assert.deepStrictEqual(yield* traces(from), before)
+      yield* Effect.gen(function*() {
+        yield* hold("0badcafe", "server")
+        assert.deepStrictEqual(yield* startOn(from), [])
+        assert.deepStrictEqual(yield* traces(from), before)
+      }).pipe(Effect.scoped, Effect.provide(command))
+      yield* Effect.gen(function*() {
+        yield* hold("0badcaff", "server")
+        assert.lengthOf(yield* startOn(from), 1)
+        assert.deepStrictEqual(yield* traces(from), [])
+      }).pipe(Effect.scoped, Effect.provide(command))
+    }))
+
+  it.live("a move holds its record while the service looks for abandoned ones", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const to: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      yield* prepare(from)
+      const check = forgetAbandoned.pipe(Effect.provide(layerOf(from)), Effect.scoped, Effect.orDie)
+      yield* Effect.scoped(Move.move(from, to, operator(check, () => undefined)))
+      assert.deepStrictEqual(yield* look(to), yield* look(from))
+    }))
+
+  it.effect("a running service removes the record of a move as soon as its command has gone", () =>
+    Effect.gen(function*() {
+      const embedded: Source.Place = { _tag: "Embedded", dataDir: yield* temporaryDirectory }
+      const server: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      for (const place of [embedded, server]) {
+        const removed = yield* Deferred.make<void>()
+        const logger = Logger.make(({ message }) => {
+          if (/^An earlier 'windhover move' .* did not complete\. Its triggers and tables were removed/.test(String(message))) {
+            Deferred.doneUnsafe(removed, Exit.void)
+          }
+        })
+        const command = place._tag === "Embedded" ? Source.layerRunning(place.dataDir) : Source.layer(place)
+        yield* Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          const functions = sql`select from pg_proc where proname like 'windhover_%'`
+          yield* hold("0badcafe", place._tag === "Embedded" ? "embedded" : "server").pipe(
+            Effect.andThen(Effect.flatMap(Catalog.readTables, (tables) => Changes.record("0badcafe", tables.slice(0, 3)))),
+            Effect.andThen(on(sql)(forgetAbandoned)),
+            Effect.scoped,
+            Effect.provide(command)
+          )
+          assert.lengthOf(yield* functions, 3)
+          const minutes = Effect.andThen(
+            TestClock.adjust("1 minute"),
+            Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+          )
+          yield* Effect.raceFirst(Deferred.await(removed), Effect.forever(minutes))
+          assert.deepStrictEqual(yield* functions, [])
+        }).pipe(Effect.provide(serviceOn(place, logger)), Effect.scoped)
+      }
+    }))
+
+  it.live("a round copies all that is recorded, in steps", () =>
+    Effect.gen(function*() {
+      const from: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      const to: Source.Place = { _tag: "Server", url: Redacted.make(yield* emptyDatabase) }
+      yield* prepare(from)
+      const many = 2 * Changes.maxKeys + 1_000
+      const change = SqlClient.SqlClient.use((sql) =>
+        sql`insert into hubs (hub, pushed_documents, missed_entries, consecutive_misses)
+          select 'many ' || n, 0, 0, 0 from generate_series(1, ${many}::int) n`
+      ).pipe(Effect.provide(Source.layer(from)), Effect.scoped, Effect.orDie)
+      yield* Effect.gen(function*() {
+        const source = yield* SqlClient.SqlClient
+        const target = Context.get(yield* Layer.build(Layer.fresh(Source.layer(to))), SqlClient.SqlClient)
+        yield* on(target)(migrate)
+        const tables = (yield* Catalog.readTables).filter(({ name }) => name === "hubs")
+        yield* Changes.record("0badcafe", tables)
+        yield* change
+        const round = catchUp({ move: "0badcafe", source, target }, tables)
+        assert.strictEqual(yield* round, many)
+        assert.strictEqual(yield* round, 0)
+        const copied = yield* target`select from hubs where hub like 'many %'`
+        assert.lengthOf(copied, many)
+      }).pipe(Effect.provide(Source.layer(from)), Effect.scoped)
     }))
 
   it.live("a move after a killed one records its own changes, and loses none of them", () =>
