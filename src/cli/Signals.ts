@@ -22,7 +22,7 @@ const echoTime = "2 seconds"
 const checkInterval = "1 second"
 
 /** Maximum duration of a stop. Each step has a limit of its own. */
-const maxStopTime = "60 seconds"
+export const maxStopTime = "60 seconds"
 
 const signalNumbers: { readonly [signal in StopSignal]: number } = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }
 
