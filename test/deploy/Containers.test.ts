@@ -98,15 +98,21 @@ describe("compose.postgres.yaml", () => {
 
 describe("the files of the container", () => {
   it("let a stop take longer than the service does", () => {
-    const grace = Duration.seconds(Number.parseInt(String(readCompose("compose.yaml").services["windhover"]?.["stop_grace_period"])))
+    const grace = Duration.seconds(
+      Number.parseInt(String(readCompose("compose.yaml").services["windhover"]?.["stop_grace_period"]))
+    )
     const unit = /^TimeoutStopSec=(\d+)s$/m.exec(readFileSync(join(deploy, "debian/windhover.service"), "utf8"))
     for (const time of [grace, Duration.seconds(Number(unit?.[1]))]) {
-      assert.isTrue(Duration.isGreaterThan(time, Duration.sum(Duration.fromInputUnsafe(maxStopTime), Duration.seconds(5))))
+      assert.isTrue(
+        Duration.isGreaterThan(time, Duration.sum(Duration.fromInputUnsafe(maxStopTime), Duration.seconds(5)))
+      )
     }
   })
 
   it("name settings alone, and mount or take nothing of the host", () => {
-    for (const name of [...files, "Containerfile", "healthcheck"]) assert.deepStrictEqual(findUnknown(read(name)), [], name)
+    for (const name of [...files, "Containerfile", "healthcheck"]) {
+      assert.deepStrictEqual(findUnknown(read(name)), [], name)
+    }
     for (const name of files) {
       const { services } = readCompose(name)
       for (const service of Object.values(services)) {

@@ -14,9 +14,12 @@ const lockClass = 0x57_48_4d_56
  *
  * All connections of the embedded database share one session, whose locks outlive a connection.
  */
-export const HasCommand = Context.Reference<(() => boolean) | undefined>("windhover/layers/sql/ChangeRecord/HasCommand", {
-  defaultValue: () => undefined
-})
+export const HasCommand = Context.Reference<(() => boolean) | undefined>(
+  "windhover/layers/sql/ChangeRecord/HasCommand",
+  {
+    defaultValue: () => undefined
+  }
+)
 
 /**
  * Shows until the scope closes that the command of a move lives: by a connection, and on a server by a lock of its session.

@@ -250,7 +250,11 @@ describe.skipIf(!hasServer)("Move", () => {
       for (const place of [embedded, server]) {
         const removed = yield* Deferred.make<void>()
         const logger = Logger.make(({ message }) => {
-          if (/^An earlier 'windhover move' .* did not complete\. Its triggers and tables were removed/.test(String(message))) {
+          if (
+            /^An earlier 'windhover move' .* did not complete\. Its triggers and tables were removed/.test(
+              String(message)
+            )
+          ) {
             Deferred.doneUnsafe(removed, Exit.void)
           }
         })
@@ -259,7 +263,9 @@ describe.skipIf(!hasServer)("Move", () => {
           const sql = yield* SqlClient.SqlClient
           const functions = sql`select from pg_proc where proname like 'windhover_%'`
           yield* hold("0badcafe", place._tag === "Embedded" ? "embedded" : "server").pipe(
-            Effect.andThen(Effect.flatMap(Catalog.readTables, (tables) => Changes.record("0badcafe", tables.slice(0, 3)))),
+            Effect.andThen(
+              Effect.flatMap(Catalog.readTables, (tables) => Changes.record("0badcafe", tables.slice(0, 3)))
+            ),
             Effect.andThen(on(sql)(forgetAbandoned)),
             Effect.scoped,
             Effect.provide(command)
