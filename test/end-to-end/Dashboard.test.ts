@@ -148,6 +148,11 @@ describe.skipIf(!available)("the dashboard", () => {
           assert.include(world.received.at(-1) ?? "", `A buzzard for ${name}`)
           yield* look("recovered")
           yield* run(async () => {
+            await press(page, "a[href$='/unsubscribe']")
+            await page.waitForSelector("text=No further news is sent.")
+          })
+          yield* look("unsubscribe")
+          yield* run(async () => {
             await press(page, "form[action$='/unsubscribe'] button")
             await page.waitForSelector("text=has ended")
           })

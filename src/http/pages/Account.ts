@@ -34,7 +34,7 @@ const accountPage = page(
             }</span>`
           ],
           [
-            "Most subscriptions",
+            "Subscription limit",
             account.maxSubscriptions === undefined ? undefined : count(account.maxSubscriptions)
           ],
           ["Since", ago(account.createdAt, call.now)],

@@ -10,7 +10,7 @@ import {
   maxCredits,
   removeAccount
 } from "#http/management/AccountRoutes.ts"
-import { buttonForm, checkboxes, field, formTag, hidden, searchForm, submit } from "./Forms.ts"
+import { buttonForm, checkboxes, confirmForm, dangerLink, field, formTag, searchForm, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { action, goTo, page, type PageCall } from "./Page.ts"
 import { ago, count, pager, section, status, table } from "./Parts.ts"
@@ -69,15 +69,15 @@ const accountTable = (accounts: ReadonlyArray<Account>, call: PageCall): Html =>
       },
       { title: "Credits", kind: "number", cell: ({ credits }) => count(credits) },
       {
-        title: "Most subscriptions",
+        title: "Subscription limit",
         kind: "number",
         cell: ({ maxSubscriptions }) => maxSubscriptions === undefined ? "no limit" : count(maxSubscriptions)
       },
-      { title: "Since", cell: ({ createdAt }) => ago(createdAt, call.now) },
+      { title: "Since", kind: "number", cell: ({ createdAt }) => ago(createdAt, call.now) },
       { title: "Actions", kind: "actions", cell: (account) => accountActionsOf(account, call) }
     ],
     accounts,
-    html`No account has this login.`
+    html`No login has this part. <a href="${path}">All accounts</a>`
   )
 
 const accountActionsOf = ({ disabled, login }: Account, { caller, viewer }: PageCall): Html | undefined =>
@@ -88,9 +88,7 @@ const accountActionsOf = ({ disabled, login }: Account, { caller, viewer }: Page
         fields: { login, disabled: disabled === true ? "no" : "yes" },
         of: login
       })
-    } <a class="button small quiet" href="${`${path}/${
-      encodeURIComponent(login)
-    }/delete`}">Delete<span class="unseen"> ${login}</span></a>`
+    } ${dangerLink(`${path}/${encodeURIComponent(login)}/delete`, "Delete", login)}`
 
 const newAccount = ({ sent, viewer }: PageCall): Html =>
   formTag(
@@ -132,7 +130,7 @@ const limitForm = ({ sent, viewer }: PageCall): Html =>
     `${path}/limit`,
     viewer,
     html`${field("limited", "Login of the account", { required: true, maxlength: 63 }, sent)}${
-      field("maximum", "Most subscriptions", {
+      field("maximum", "Subscription limit", {
         type: "number",
         min: 0,
         max: maxMaxSubscriptions,
@@ -147,14 +145,11 @@ const deletePage = page(`${path}/{login}/delete`, "admin", ({ path: { login = ""
     title: "Delete account",
     lead:
       html`The account <strong>${login}</strong> is disabled, its subscriptions end, and its tokens, events and credits are deleted. None of this can be taken back.`,
-    body: formTag(
-      `${path}/delete`,
-      viewer,
-      html`${hidden("login", login)}${
-        submit(`Delete ${login}`, { danger: true })
-      } <a class="button quiet" href="${path}">Keep the account</a>`,
-      { class: "card", label: "Delete account" }
-    )
+    body: confirmForm(`${path}/delete`, viewer, {
+      fields: { login },
+      label: `Delete ${login}`,
+      keep: { path, label: "Keep the account" }
+    })
   }))
 
 const create = action(

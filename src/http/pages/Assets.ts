@@ -30,7 +30,7 @@ interface Asset {
 
 /** Reads, strips and compresses all files once. The sources of the elements are TypeScript whose types Node removes. */
 export const loadAssets: Effect.Effect<Assets> = Effect.promise(async () => {
-  const sheet = (await read("style/dashboard.css")).replace(/\n\s+/g, "\n") // without indentation
+  const sheet = (await read("style/dashboard.css")).replace(/\s*([{};,])\s*/g, "$1") // without white space that means nothing
   const style = await makeAsset("dashboard", "css", "text/css", sheet)
   const icon = await makeAsset("icon", "svg", "image/svg+xml", await read("style/icon.svg"))
   const elements = await Promise.all(elementNames.map(async (name) => {

@@ -13,7 +13,7 @@ import { requireRight } from "#http/Authentication.ts"
 import { field, searchForm, select, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { type Page, page, type PageCall } from "./Page.ts"
-import { address, ago, count, facts, link, pager, section, status, table, type Tone } from "./Parts.ts"
+import { address, ago, count, facts, foreign, link, pager, section, shortAddress, status, table, type Tone } from "./Parts.ts"
 import { readOptionalId, readText } from "./Read.ts"
 
 const path = "/dashboard/deliveries"
@@ -84,7 +84,7 @@ const deliveries = page(
             ofAll ? html`<input type="hidden" name="all" value="true">` : undefined
           }${submit("Filter", { quiet: true })}`
         )
-      }${attemptTable(items, now, { ofAll })}${pager(path, filters, { cursor, next })}`
+      }${attemptTable(items, now, { ofAll, isFiltered: Object.values(filters).some((value) => value !== undefined) })}${pager(path, filters, { cursor, next })}`
     }
   })
 )
@@ -93,7 +93,11 @@ const deliveries = page(
 export const attemptTable = (
   items: ReadonlyArray<LoggedAttempt | LoggedDenial>,
   now: number,
-  { isOfOne = false, ofAll = false }: { readonly isOfOne?: boolean; readonly ofAll?: boolean }
+  { isFiltered = false, isOfOne = false, ofAll = false }: {
+    readonly isFiltered?: boolean
+    readonly isOfOne?: boolean
+    readonly ofAll?: boolean
+  }
 ): Html =>
   table(
     "Attempts",
@@ -108,12 +112,12 @@ export const attemptTable = (
         cell: ({ code, outcome }) => status(tones[outcome], code > 0 ? `${outcome} ${code}` : outcome)
       },
       isOfOne
-        ? { title: "Answer", cell: ({ message }) => message }
+        ? { title: "Answer", cell: ({ message }) => foreign(message) }
         : {
           title: "Delivery",
           cell: ({ endpoint, message, topic }) =>
-            html`<div>${address(topic)} <span class="muted">→</span> ${address(endpoint)}${
-              message === "" ? undefined : html`<br><span class="muted">${message}</span>`
+            html`<div>${shortAddress(topic)} <span class="muted">→</span> ${shortAddress(endpoint)}${
+              message === "" ? undefined : html`<p class="muted">${foreign(message)}</p>`
             }</div>`
         },
       { title: "Sequence", kind: "number", cell: (event) => event.outcome === "denied" ? "–" : count(event.sequence) },
@@ -124,7 +128,9 @@ export const attemptTable = (
       }
     ],
     items,
-    "No attempt is logged."
+    isOfOne
+      ? "No attempt yet. A test shows at once what the callback answers."
+      : html`No attempt is logged${isFiltered ? html` for this filter. <a href="${path}">All deliveries</a>` : html`. <a href="/dashboard/subscriptions/new">Subscribe a URL</a>`}`
   )
 
 const delivery = page(

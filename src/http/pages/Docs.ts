@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises"
 import { type Html, html } from "./Html.ts"
 import type { MarkdownDocument } from "./Markdown.ts"
 import { type Content, publicPage } from "./Page.ts"
+import { section } from "./Parts.ts"
 import { notFound } from "./Problems.ts"
 
 const root = new URL("../../../", import.meta.url)
@@ -23,6 +24,7 @@ const guides = [
   "events",
   "xmpp"
 ]
+const development = ["architecture", "glossary", "decisions/index", "CONTRIBUTING", "CHANGELOG"]
 const operation = ["install", "backup", "monitoring", "security", "performance", "scale", "embedding"]
 
 /** Files below the root of the project by the last part of their address: `http`, `decisions/0001-…`. */
@@ -93,18 +95,17 @@ const indexPage = publicPage(
             : html`<li><a href="/docs/${name}">${document.title}</a><p class="hint">${document.summary}</p></li>`))
     return {
       title: "Documents",
-      body: html`<section><h2>Use</h2><ul class="columns">
+      body: html`${
+        section(
+          "Use",
+          html`<ul class="columns">
 <li><a href="/docs/reference">API reference</a><p class="hint">All requests, with examples that run on this service.</p></li>${yield* list(
-        guides
-      )}</ul></section>
-<section><h2>Operate</h2><ul class="columns">${yield* list(operation)}</ul></section>
-<section><h2>Develop</h2><ul class="columns">${yield* list([
-        "architecture",
-        "glossary",
-        "decisions/index",
-        "CONTRIBUTING",
-        "CHANGELOG"
-      ])}</ul></section>`
+            guides
+          )}</ul>`
+        )
+      }${section("Operate", html`<ul class="columns">${yield* list(operation)}</ul>`)}${
+        section("Develop", html`<ul class="columns">${yield* list(development)}</ul>`)
+      }`
     }
   })
 )

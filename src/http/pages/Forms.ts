@@ -50,6 +50,31 @@ export const buttonForm = (
     { class: "inline" }
   )
 
+/** The form of a page that warns before something is lost: a dangerous button, and a link that keeps everything. */
+export const confirmForm = (
+  path: string,
+  viewer: OpenSession,
+  { fields = {}, keep, label }: {
+    readonly fields?: { readonly [name: string]: string | number }
+    readonly label: string
+    readonly keep: { readonly path: string; readonly label: string }
+  }
+): Html =>
+  formTag(
+    path,
+    viewer,
+    html`${Object.entries(fields).map(([name, value]) => hidden(name, value))}<div class="tools">${
+      submit(label, { danger: true })
+    }<a class="button quiet" href="${keep.path}">${keep.label}</a></div>`,
+    { class: "card", label }
+  )
+
+/** A link that looks like the button of `buttonForm`, to a page that asks first. */
+export const dangerLink = (path: string, label: string, of?: string): Html =>
+  html`<a class="button small quiet danger" href="${path}">${label}${
+    of === undefined ? undefined : html`<span class="unseen"> ${of}</span>`
+  }</a>`
+
 export interface FieldOptions {
   readonly type?: "text" | "password" | "url" | "number" | "search" | "email"
   readonly value?: string | number | undefined

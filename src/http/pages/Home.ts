@@ -11,6 +11,7 @@ import { field, formTag, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { goTo, publicAction, type PublicCall, publicPage } from "./Page.ts"
 import { address, ago, code, section, status, table, withQuery } from "./Parts.ts"
+import { describeUrlProblem } from "./Read.ts"
 import { storeCall } from "./StoreCall.ts"
 
 /** Pings of a URL on the page. */
@@ -23,10 +24,11 @@ const homePage = publicPage("/", (call) =>
       title: "Pushes what is new on the web",
       lead:
         html`Windhover watches feeds, pages and JSON, and sends each new entry to webhooks, XMPP, streams and long polls. It is a WebSub hub, too.`,
+      tools: html`<a class="button primary" href="/dashboard">Open the dashboard</a>`,
       body: html`${
         section(
           "Subscribe",
-          html`<p class="hint">The callback gets each new entry as a POST. The first start of the service printed the operator's login and token, or wrote them to <code>first-account.txt</code>; further tokens come from the page <a href="/dashboard/tokens">Tokens</a>, and further accounts from the operator.</p>${
+          html`<p class="hint">On the <a href="/dashboard/subscriptions/new">page of a new subscription</a>, or with curl. The callback gets each new entry as a POST. The first start of the service printed the operator's login and token, or wrote them to <code>first-account.txt</code>; further tokens come from the page <a href="/dashboard/tokens">Tokens</a>, and further accounts from the operator.</p>${
             code(
               `curl -u LOGIN:TOKEN ${baseUrl}/ -d hub.mode=subscribe -d hub.topic=https://blog.example/feed -d hub.callback=https://app.example/hook`
             )
@@ -114,7 +116,7 @@ const pingTable = (pings: ReadonlyArray<Ping>, now: number): Html =>
       { title: "Result", cell: pingStatus }
     ],
     pings,
-    html`No ping of this URL within a week. Check its spelling: the scheme and the path count.`
+    html`No ping of this URL within a week. Check its spelling: http or https, and the path, have to be as in the ping.`
   )
 
 const pingStatus = ({ outcome }: Ping): Html => {
@@ -144,7 +146,9 @@ const ping = publicAction(
     if (!settings.hubOpen) return yield* hubClosed
     const url = (form.all("url")[0] ?? "").trim()
     if (url === "") return yield* badParameter("url", "Please enter the URL of your feed.")
-    const { canonical } = yield* Effect.fromResult(Topic.parse(url, "url"))
+    const topic = Topic.parse(url, "url")
+    if (topic._tag === "Failure") return yield* badParameter("url", describeUrlProblem(topic.failure.message))
+    const { canonical } = topic.success
     yield* OpenPings.use(({ publish }) => publish([canonical], ownerOf(rawClientAddress(request))))
     return goTo(withQuery("/ping", { url: canonical }))
   })

@@ -101,7 +101,7 @@ ${
 /** The path of the navigation with the longest common beginning. */
 const currentPath = (path: string): string | undefined =>
   navigation.flatMap(({ items }) => items.map((item) => item.path))
-    .filter((candidate) => path === candidate || path.startsWith(`${candidate}/`))
+    .filter((candidate) => path === candidate || (candidate !== "/dashboard" && path.startsWith(`${candidate}/`)))
     .toSorted((a, b) => b.length - a.length)[0]
 
 const renderNotice = (notice: Notice | undefined): HtmlValue =>

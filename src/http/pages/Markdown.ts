@@ -4,7 +4,7 @@ import { Html } from "./Html.ts"
 /** A document of the project, as a page shows it. */
 export interface MarkdownDocument {
   readonly title: string
-  /** The first paragraph as text. */
+  /** The whole sentences of the first paragraph, as text. */
   readonly summary: string
   readonly body: Html
   readonly headings: ReadonlyArray<{ readonly id: string; readonly text: string }>
@@ -33,7 +33,7 @@ export const renderMarkdown = (
       if (token.tag === "h2") headings.push({ id, text: plainText(content) })
       if (token.tag === "h1" && title === "") title = plainText(content)
     }
-    if (token.type === "paragraph_open" && summary === "") summary = plainText(content)
+    if (token.type === "paragraph_open" && summary === "") summary = wholeSentences(plainText(content))
     relink(token.children ?? [], resolveLink)
   }
   const first = tokens.findIndex(({ tag, type }) => type === "heading_close" && tag === "h1")
@@ -65,7 +65,10 @@ const relink = (tokens: ReadonlyArray<Token>, resolveLink: (target: string) => s
   }
 }
 
-const plainText = (markdown: string): string => markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "")
+const plainText = (markdown: string): string => markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/<(https?:[^>]*)>/g, "$1").replace(/[`*]/g, "")
+
+/** Drops the last sentence if it only introduces a table or an example. */
+const wholeSentences = (text: string): string => /^.*\./s.exec(text)?.[0] ?? text
 
 /** The anchor of a heading, as GitHub makes it. */
 const slugOf = (heading: string, known: Map<string, number>): string => {

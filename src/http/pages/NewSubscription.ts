@@ -15,7 +15,7 @@ import { field, formTag, hidden, searchForm, select, submit } from "./Forms.ts"
 import { attributes, type Html, html } from "./Html.ts"
 import { type Action, action, goTo, type Page, page, type PageCall } from "./Page.ts"
 import { address, ago, count, facts, foreign, section, table, withQuery } from "./Parts.ts"
-import { readText } from "./Read.ts"
+import { describeUrlProblem, readText } from "./Read.ts"
 import { describeTest } from "./SubscriptionActions.ts"
 import { subscriptionsPath } from "./SubscriptionPages.ts"
 
@@ -76,7 +76,7 @@ const newSubscription = page(
   })
 )
 
-const problem = ({ message }: Refusal): Html => html`<p class="notice bad" role="alert">${message}</p>`
+const problem = ({ message }: Refusal): Html => html`<p class="notice bad" role="alert">${describeUrlProblem(message)}</p>`
 
 const describe = (call: PageCall, seen: Inspection, selector: string | undefined): Html => {
   const { feeds = [], kind } = seen
@@ -181,7 +181,7 @@ const tester = (seen: Inspection, selector: string | undefined): Html => {
     }<p class="matches" role="status">${matches}</p>
 <div class="columns"><div>${outline === undefined ? undefined : outlineList(outline, url)}</div>
 <div class="pushed"><h3>What would be sent</h3><pre class="wrap" tabindex="0"><code>${
-      selected === undefined ? "The whole document." : `${selected.text}${selected.isCut ? "\n…" : ""}`
+      pathProblem !== undefined ? "Nothing: the path is wrong." : selected === undefined ? "The whole document." : `${selected.text}${selected.isCut ? "\n…" : ""}`
     }</code></pre></div></div></selector-tester>`
   )
 }
@@ -230,7 +230,7 @@ const destination = (
           jid === undefined
             ? undefined
             : radio("xmpp", `by XMPP to ${jid.bare}`, "A message to the JID of your account.")
-        }${radio("null", "nowhere: just follow", "Read the entries here, by stream, or with retrieve.")}</fieldset>
+        }${radio("null", "nowhere: just follow", "Read the entries on the page of the resource, by stream, or with retrieve.")}</fieldset>
 ${
           field("callback", "Callback of the webhook", {
             type: "url",
@@ -244,7 +244,7 @@ ${
             "Format",
             [{ value: "json", label: "JSON" }, { value: "atom", label: "Atom" }, {
               value: "",
-              label: "The document itself (Atom for feeds)"
+              label: "As it is (Atom for feeds)"
             }],
             { value: seen.kind === "feed" ? "json" : "" },
             sent

@@ -145,7 +145,7 @@ const describeValue = ({ defaultText, defaultValue, isSecret }: Setting<unknown>
   const text = isSecret ? "set, not shown" : Array.isArray(value) ? value.join(", ") : formatValue(value)
   const isDefault = value === defaultValue || (Array.isArray(value) && value.length === 0)
   return isDefault
-    ? html`<span class="muted">${defaultText}</span>`
+    ? html`<p class="muted">${defaultText}</p>`
     : html`${status("good", "set")}<p class="mono">${text}</p>`
 }
 

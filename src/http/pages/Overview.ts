@@ -8,7 +8,7 @@ import type { FailingHost } from "#domain/ports/ResourceCatalog.ts"
 import { maskCredentials } from "#domain/UrlCredentials.ts"
 import { attributes, type Html, html } from "./Html.ts"
 import { type Page, page, type PageCall } from "./Page.ts"
-import { ago, count, facts, foreign, link, section, status, table, withQuery } from "./Parts.ts"
+import { ago, count, facts, foreign, link, section, shortAddress, status, table, withQuery } from "./Parts.ts"
 
 /** Attempts that the live list begins with. */
 const maxLatest = 15
@@ -41,8 +41,8 @@ const overview = page(
       elements: ["live-feed", "traffic-curve"] as const,
       body: html`${service}
 <div class="columns">${liveFeed(latest.items, scope.ofAll, caller.rights.has("retrieve"), call.now)}
-<div>${failing("Failing resources", hosts.resources, "/dashboard/resources", "feed.hostname", isOperator)}
-${failing("Failing callbacks", hosts.callbacks, "/dashboard/subscriptions", "endpoint.hostname", false)}</div></div>`
+<div>${failing("Failing resources", "Resources", hosts.resources, "/dashboard/resources", "feed.hostname", isOperator)}
+${failing("Failing callbacks", "Subscriptions", hosts.callbacks, "/dashboard/subscriptions", "endpoint.hostname", false)}</div></div>`
     }
   })
 )
@@ -56,8 +56,8 @@ const describeService = Effect.gen(function*() {
   return html`<div class="figures">${
     facts([
       ["Healthy resources", html`<a href="/dashboard/resources?all=true">${count(healthy)}</a>`],
-      ["Failing", html`<a href="/dashboard/resources?all=true&amp;search=feed.failing%3Atrue">${count(failing)}</a>`],
-      ["Late by a minute", count(late)],
+      ["Failing resources", html`<a href="/dashboard/resources?all=true&amp;search=feed.failing%3Atrue">${count(failing)}</a>`],
+      ["Late by over a minute", count(late)],
       ["Delivery lag, last hour", lag === undefined ? "–" : `≤ ${seconds(lag)}`],
       ["Poll lateness, last hour", lateness === undefined ? "–" : `≤ ${seconds(lateness)}`]
     ])
@@ -119,7 +119,7 @@ const liveFeed = (
 ): Html => {
   const body = html`${
     items.length === 0
-      ? html`<div class="empty">Nothing was delivered yet. Subscribe a URL, and send a test.</div>`
+      ? html`<div class="empty">Nothing was delivered yet. <a href="/dashboard/subscriptions/new">Subscribe a URL</a>, and a test is sent at once.</div>`
       : undefined
   }<ol class="live" tabindex="0" aria-label="Latest deliveries">${
     items.map((item) => liveRow(item, isOfAll, now))
@@ -141,16 +141,19 @@ const liveRow = (item: LoggedAttempt | LoggedDenial, isOfAll: boolean, now: numb
   return html`<li>${ago(item.triedAt, now)}${
     status(
       isDelivered ? "good" : "bad",
-      isDelivered ? "Delivered" : `${item.outcome} ${item.code > 0 ? item.code : ""}`
+      isDelivered ? "Delivered" : `${capitalize(item.outcome)}${item.code > 0 ? ` ${item.code}` : ""}`
     )
-  }<a class="address" href="/dashboard/deliveries/${item.id}${isOfAll ? "?all=true" : ""}">${
-    show(item.topic)
-  }</a><bdi class="address muted">→ ${show(item.endpoint)}</bdi></li>
+  }<a href="/dashboard/deliveries/${item.id}${isOfAll ? "?all=true" : ""}">${
+    shortAddress(show(item.topic))
+  }</a><span class="muted">${shortAddress(show(item.endpoint), "→ ")}</span></li>
 `
 }
 
+const capitalize = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1)
+
 const failing = (
   title: string,
+  counted: string,
   hosts: ReadonlyArray<FailingHost>,
   path: string,
   key: string,
@@ -166,10 +169,10 @@ const failing = (
           cell: ({ host }) =>
             link(withQuery(path, { search: `${key}:${host}`, all: isOfAll ? "true" : undefined }), foreign(host))
         },
-        { title: "Number", kind: "number", cell: (row) => count(row.count) }
+        { title: counted, kind: "number", cell: (row) => count(row.count) }
       ],
       hosts,
-      "None."
+      `No ${title.toLowerCase()}.`
     )
   )
 

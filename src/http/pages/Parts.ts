@@ -103,6 +103,19 @@ export const foreign = (text: string): Html => html`<bdi>${text}</bdi>`
 /** A URL of a stranger, as text that breaks anywhere. */
 export const address = (url: string): Html => html`<bdi class="address">${url}</bdi>`
 
+/** Characters of a URL in a list. */
+const maxListedLength = 120
+
+/** A URL of a stranger in a list: a long one loses its middle, and its title has all of it. */
+export const shortAddress = (url: string, before = ""): Html => {
+  const shown = shorten(url)
+  return html`<bdi class="address" ${attributes({ title: shown === url ? undefined : url })}>${before}${shown}</bdi>`
+}
+
+/** Leaves out the middle of a long text. */
+const shorten = (text: string): string =>
+  text.length <= maxListedLength ? text : `${text.slice(0, maxListedLength - 30)}…${text.slice(-29)}`
+
 /** A link of this service to a page about `label`. */
 export const link = (path: string, label: HtmlValue): Html => html`<a href="${path}">${label}</a>`
 

@@ -51,5 +51,9 @@ export const forbidden = (right: Exclude<Needs, "session"> & Right, { caller }: 
   status: 403,
   body: html`<p>This page needs the right <code>${right}</code>. This session of ${caller.account.login} has ${
     caller.rights.size === 0 ? "no right" : [...caller.rights].join(", ")
-  }.</p><p>Sign in with the password, or with a token that has the right.</p>`
+  }.</p><p>${
+    right === "admin" && caller.account.admin !== true
+      ? "Only operators have it. Ask an operator of this service."
+      : "Sign in with the password, or with a token that has the right."
+  }</p><p><a href="/dashboard">Overview</a></p>`
 })

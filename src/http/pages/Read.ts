@@ -22,3 +22,8 @@ export const readOptionalId = (parameters: Parameters, name: string): Effect.Eff
   const text = readText(parameters, name)
   return text === undefined ? Effect.undefined : readId(text, name)
 }
+
+/** A refusal of a URL in the words of a page: without the first sentence of the API, which names a parameter. */
+export const describeUrlProblem = (message: string): string =>
+  message.replace(/^Please provide a valid url \(feed\) URL that is accepted on this hub\. (?:url\b)?/, (sentence) =>
+    sentence.endsWith("url") ? "The URL" : "")

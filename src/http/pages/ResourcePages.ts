@@ -13,8 +13,9 @@ import { toPlainText } from "#domain/render/PlainText.ts"
 import * as Search from "#domain/Search.ts"
 import { requireRight } from "#http/Authentication.ts"
 import { describeDifference } from "#http/management/Difference.ts"
-import { buttonForm, field, searchForm, submit } from "./Forms.ts"
+import { buttonForm } from "./Forms.ts"
 import { attributes, type Html, html } from "./Html.ts"
+import { failedSearch, searchBox } from "./ListSearch.ts"
 import { type Action, action, goTo, type Page, page, type PageCall } from "./Page.ts"
 import {
   address,
@@ -26,6 +27,7 @@ import {
   link,
   pager,
   section,
+  shortAddress,
   status,
   table,
   withQuery
@@ -63,6 +65,12 @@ const titleOf = ({ resource: { header }, url }: ResourceReport): string => {
   return title === "" ? url : title.slice(0, 200)
 }
 
+/** The title, or a short form of the URL. */
+const nameOf = (report: ResourceReport): Html => {
+  const title = titleOf(report)
+  return title === report.url ? shortAddress(title) : foreign(title)
+}
+
 const kinds = {
   unknown: "Not read yet",
   feed: "Feed",
@@ -90,12 +98,14 @@ const resources = page(
     const search = readText(query, "search")
     const cursor = readText(query, "cursor")
     const after = yield* readOptionalId(query, "cursor")
-    const parsed = search === undefined ? undefined : yield* Effect.fromResult(Search.parseLine(search, "search"))
+    const parsed = search === undefined ? undefined : Search.parseLine(search, "search")
+    const hint = "feed.failing:true, feed.hostname:example.org, or a part of the URL"
+    if (parsed?._tag === "Failure") return failedSearch("Resources", parsed.failure, searchBox(path, search, all, hint))
     const { items, next } = yield* ResourceReports.use((reports) =>
       reports.list({
         ...scope,
         limit: pageSize,
-        ...(parsed !== undefined && { search: parsed }),
+        ...(parsed !== undefined && { search: parsed.success }),
         ...(after !== undefined && { after })
       })
     )
@@ -105,7 +115,7 @@ const resources = page(
       tools: caller.rights.has("admin")
         ? scope.ofAll ? link(path, "Only mine") : link(`${path}?all=true`, "All accounts")
         : html``,
-      body: html`${searchBox(path, search, all, "feed.failing:true, feed.hostname:example.org, or a part of the URL")}
+      body: html`${searchBox(path, search, all, hint)}
 ${
         table(
           "Resources",
@@ -113,9 +123,9 @@ ${
             {
               title: "Resource",
               cell: (report) =>
-                html`<div><a href="${pathOf({ ...scope, id: report.resource.id })}">${
-                  foreign(titleOf(report))
-                }</a><br>${address(report.url)}</div>`
+                html`<div><a href="${pathOf({ ...scope, id: report.resource.id })}">${nameOf(report)}</a>${
+                  titleOf(report) === report.url ? undefined : html`<br>${shortAddress(report.url)}`
+                }</div>`
             },
             { title: "State", cell: stateOf },
             { title: "Every", kind: "number", cell: ({ resource }) => duration(resource.period * 1000) },
@@ -126,22 +136,12 @@ ${
           items,
           search === undefined
             ? html`Nothing is watched yet. <a href="/dashboard/subscriptions/new">Subscribe a URL</a>.`
-            : "Nothing matches this search."
+            : html`Nothing matches this search. <a href="${withQuery(path, { all })}">All resources</a>`
         )
       }${pager(path, { search, all }, { cursor, next: next === undefined ? undefined : String(next) })}`
     }
   })
 )
-
-/** The search of a list, in the keys of `hub.mode=list`. */
-export const searchBox = (target: string, search: string | undefined, all: string | undefined, hint: string): Html =>
-  searchForm(
-    target,
-    "Search",
-    html`${field("search", "Search", { type: "search", value: search, hint, maxlength: 2_048 })}${
-      all === undefined ? undefined : html`<input type="hidden" name="all" value="${all}">`
-    }${submit("Search", { quiet: true })}`
-  )
 
 const resource = page(
   `${path}/{id}`,
@@ -159,7 +159,7 @@ const resource = page(
     const { hub, resource, subscribers } = report
     return {
       title: titleOf(report),
-      lead: address(report.url),
+      ...(titleOf(report) !== report.url && { lead: address(report.url) }),
       tools: html`<div class="tools">${
         caller.rights.has("publish") ? buttonForm(pathOf(request, "/fetch"), viewer, "Fetch now") : undefined
       } <a class="button small quiet" href="${

@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import { badParameter } from "#domain/Refusal.ts"
+import { badParameter, refuse, Unauthenticated } from "#domain/Refusal.ts"
 import type { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Authentication } from "#http/Authentication.ts"
 import type { ProviderSignIn } from "#http/ProviderSignIn.ts"
@@ -55,9 +55,17 @@ const signIn = publicAction(
     if (login === "") return yield* badParameter("login", "Please enter your login.")
     if (secret === "") return yield* badParameter("secret", "Please enter your password, or a token of yours.")
     const authentication = yield* Authentication
-    const caller = yield* authentication.authenticateLogin(request, { login, secret: Redacted.make(secret) })
+    const caller = yield* authentication.authenticateLogin(request, { login, secret: Redacted.make(secret) }).pipe(
+      Effect.mapError((refusal) => refusal.reason._tag === "Unauthenticated" ? wrongSecret : refusal)
+    )
     const cookie = yield* Sessions.use((sessions) => sessions.signIn(request, caller))
     return { ...goTo(ownPage(form.all("next")[0])), cookie }
+  })
+)
+
+const wrongSecret = refuse(
+  new Unauthenticated({
+    message: "The login, token or password is wrong. An operator can set a new password."
   })
 )
 

@@ -5,15 +5,17 @@ import { Hub, type ListedSubscription } from "#actors/operations/Hub.ts"
 import { diagnose, type Diagnosis } from "#domain/delivery/Diagnosis.ts"
 import type { LoggedAttempt, LoggedDenial } from "#domain/delivery/DeliveryLogEntry.ts"
 import type { Caller } from "#domain/Account.ts"
+import { countOf } from "#domain/Count.ts"
 import { NotSubscribed, refuse } from "#domain/Refusal.ts"
+import * as Search from "#domain/Search.ts"
 import { shownFormat } from "#domain/Subscription.ts"
 import { attemptTable } from "./DeliveryPages.ts"
-import { buttonForm, field, formTag, select, submit } from "./Forms.ts"
+import { buttonForm, confirmForm, dangerLink, field, formTag, select, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
+import { failedSearch, searchBox } from "./ListSearch.ts"
 import { type Page, page, type PageCall } from "./Page.ts"
-import { address, ago, count, facts, link, pager, section, status, table } from "./Parts.ts"
+import { address, ago, count, facts, link, pager, section, shortAddress, status, table } from "./Parts.ts"
 import { readId, readOptionalId, readText } from "./Read.ts"
-import { searchBox } from "./ResourcePages.ts"
 
 export const subscriptionsPath = "/dashboard/subscriptions"
 
@@ -33,6 +35,10 @@ const subscriptions = page(
     const search = readText(query, "search")
     const cursor = readText(query, "cursor")
     const after = yield* readOptionalId(query, "cursor")
+    const hint = "endpoint.failing:true, deliveries.dropped:>0, or a part of the URL"
+    const box = searchBox(subscriptionsPath, search, undefined, hint)
+    const parsed = search === undefined ? undefined : Search.parseLine(search, "search")
+    if (parsed?._tag === "Failure") return failedSearch("Subscriptions", parsed.failure, box)
     const { next, rows } = yield* listSubscriptionPage({ caller, search, after, limit: pageSize })
     return {
       title: "Subscriptions",
@@ -40,22 +46,15 @@ const subscriptions = page(
       tools: caller.rights.has("subscribe")
         ? html`<a class="button primary" href="${subscriptionsPath}/new">New subscription</a>`
         : html``,
-      body: html`${
-        searchBox(
-          subscriptionsPath,
-          search,
-          undefined,
-          "endpoint.failing:true, deliveries.dropped:>0, or a part of the URL"
-        )
-      }${
+      body: html`${box}${
         table(
           "Subscriptions",
           [
             {
               title: "Resource",
               cell: ({ subscription: { endpoint, id, topic } }) =>
-                html`<div><a class="address" href="${`${subscriptionsPath}/${id}`}">${topic}</a><br>${
-                  address(`→ ${endpoint}`)
+                html`<div><a href="${`${subscriptionsPath}/${id}`}">${shortAddress(topic)}</a><br>${
+                  shortAddress(endpoint, "→ ")
                 }</div>`
             },
             { title: "State", cell: (item) => stateOf(diagnose(item)) },
@@ -67,7 +66,7 @@ const subscriptions = page(
           rows,
           search === undefined
             ? html`No subscription yet. <a href="${subscriptionsPath}/new">Subscribe a URL</a>.`
-            : "Nothing matches this search."
+            : html`Nothing matches this search. <a href="${subscriptionsPath}">All subscriptions</a>`
         )
       }${pager(subscriptionsPath, { search }, { cursor, next: next === undefined ? undefined : String(next) })}`
     }
@@ -154,8 +153,7 @@ const factsOf = (item: ListedSubscription, now: number): Parameters<typeof facts
 const actions = ({ caller, viewer }: PageCall, { deliveries, subscription }: ListedSubscription): Html => {
   const { channel, id, state } = subscription
   const may = (right: "retrieve" | "subscribe" | "unsubscribe") => caller.rights.has(right)
-  const button = (name: string, label: string, danger = false) =>
-    buttonForm(`${subscriptionsPath}/${id}/${name}`, viewer, label, { danger })
+  const button = (name: string, label: string) => buttonForm(`${subscriptionsPath}/${id}/${name}`, viewer, label)
   const isWebhook = channel === "webhook"
   return html`<div class="buttons">${isWebhook && may("subscribe") ? button("test", "Send a test") : undefined}${
     may("retrieve") && (deliveries?.dropped ?? 0) > 0 ? button("recover", "Recover dropped") : undefined
@@ -165,7 +163,7 @@ const actions = ({ caller, viewer }: PageCall, { deliveries, subscription }: Lis
     channel !== "null" && state === "active" && subscription.failing !== undefined && may("subscribe")
       ? button("resume", "Try now")
       : undefined
-  }${may("unsubscribe") ? button("unsubscribe", "Unsubscribe", true) : undefined}</div>`
+  }${may("unsubscribe") ? dangerLink(`${subscriptionsPath}/${id}/unsubscribe`, "Unsubscribe") : undefined}</div>`
 }
 
 const settings = ({ sent, viewer }: PageCall, { subscription }: ListedSubscription): Html => {
@@ -182,7 +180,7 @@ const settings = ({ sent, viewer }: PageCall, { subscription }: ListedSubscripti
             "format",
             "Format",
             [
-              { value: "", label: "Atom for feeds, else the document itself" },
+              { value: "", label: "As it is (Atom for feeds)" },
               { value: "atom", label: "Atom" },
               { value: "json", label: "JSON" }
             ],
@@ -233,4 +231,32 @@ const settings = ({ sent, viewer }: PageCall, { subscription }: ListedSubscripti
   )
 }
 
-export const subscriptionPages: ReadonlyArray<Page<Hub | DeliveryReports>> = [subscriptions, subscription]
+/** Warns before a subscription ends. */
+const unsubscribe = page(
+  `${subscriptionsPath}/{id}/unsubscribe`,
+  "unsubscribe",
+  Effect.fnUntraced(function*({ caller, path: parts, viewer }: PageCall) {
+    const id = yield* readId(parts["id"])
+    const { deliveries, subscription: { endpoint, topic } } = yield* findListed(caller, id)
+    const open = (deliveries?.waiting ?? 0) + (deliveries?.dropped ?? 0)
+    const path = `${subscriptionsPath}/${id}`
+    return {
+      title: `Unsubscribe ${id}`,
+      lead: html`${address(topic)} → ${address(endpoint)}`,
+      body: html`<p class="diagnosis warn"><span>No further news is sent. ${
+        open === 0
+          ? "A paused subscription sends nothing either, and can be resumed."
+          : `${
+            open >= 1_000 ? "1,000 or more" : countOf(open, "notification")
+          } not accepted by the callback can no longer be recovered.`
+      }</span></p>${
+        confirmForm(`${path}/unsubscribe`, viewer, {
+          label: `End subscription ${id}`,
+          keep: { path, label: "Keep the subscription" }
+        })
+      }`
+    }
+  })
+)
+
+export const subscriptionPages: ReadonlyArray<Page<Hub | DeliveryReports>> = [subscriptions, subscription, unsubscribe]

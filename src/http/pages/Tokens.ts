@@ -2,11 +2,11 @@ import { Effect, Redacted } from "effect"
 import { type Caller, isOwner, type Right, type Token, tokenNameProblem, tokenRights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { badParameter, Forbidden, type Refusal, refuse } from "#domain/Refusal.ts"
-import { buttonForm, checkboxes, field, formTag, submit } from "./Forms.ts"
+import { checkboxes, confirmForm, dangerLink, field, formTag, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { action, goTo, page, type PageCall, show } from "./Page.ts"
 import { ago, code, pager, section, table } from "./Parts.ts"
-import { readOptionalId, readText } from "./Read.ts"
+import { readId, readOptionalId, readText } from "./Read.ts"
 import { storeCall } from "./StoreCall.ts"
 
 const path = "/dashboard/tokens"
@@ -15,11 +15,11 @@ const path = "/dashboard/tokens"
 const pageSize = 100
 
 const meanings: { readonly [R in Right]: string } = {
-  subscribe: "subscribe, test, pause, resume",
-  unsubscribe: "unsubscribe",
-  list: "see subscriptions and deliveries",
+  subscribe: "make, test, pause and resume subscriptions",
+  unsubscribe: "end subscriptions",
+  list: "see resources, subscriptions and deliveries",
   retrieve: "read entries, recover, resend",
-  publish: "ping",
+  publish: "ping, and fetch now",
   xmpp: "sign in over XMPP",
   admin: "operate the service"
 }
@@ -67,7 +67,7 @@ const tokensPage = page(
                 field("name", "Name", {
                   maxlength: 100,
                   placeholder: "backup script",
-                  hint: "For you, to know it again."
+                  hint: "Tells you later which program has it."
                 }, sent)
               }${checkboxes("right", "Rights", choices(caller), sent)}${submit("Create token")}`,
               { class: "card", label: "New token" }
@@ -86,7 +86,7 @@ const choices = ({ rights }: Caller) =>
     checked: right !== "admin"
   }))
 
-const tokenTable = (tokens: ReadonlyArray<Token>, { caller, now, viewer }: PageCall): Html =>
+const tokenTable = (tokens: ReadonlyArray<Token>, { caller, now }: PageCall): Html =>
   table(
     "Tokens",
     [
@@ -103,17 +103,39 @@ const tokenTable = (tokens: ReadonlyArray<Token>, { caller, now, viewer }: PageC
         kind: "actions",
         cell: ({ id, name }) =>
           isOwner(caller)
-            ? buttonForm(`${path}/revoke`, viewer, "Revoke", {
-              fields: { id },
-              danger: true,
-              of: name || `token ${id}`
-            })
+            ? dangerLink(`${path}/${id}/revoke`, "Revoke", name || `token ${id}`)
             : undefined
       }
     ],
     tokens,
     html`No token yet. The password signs programs in as well, with all rights.`
   )
+
+/** Warns before a token ends. */
+const revokePage = page(
+  `${path}/{id}/revoke`,
+  "session",
+  Effect.fnUntraced(function*(call) {
+    yield* requireOwner(call)
+    const { caller, path: parts, viewer } = call
+    const id = yield* readId(parts["id"])
+    const [token] = yield* storeCall(
+      AccountStore.use((store) => store.listTokens(caller.account.id, { after: id - 1, limit: 1 }))
+    )
+    if (token?.id !== id) return yield* badParameter("id", "There is no such token any more.")
+    return {
+      title: "Revoke token",
+      lead: html`<bdi>${token.name === "" ? `Token ${id}` : token.name}</bdi>: ${token.rights.join(", ")}`,
+      body: html`<p class="diagnosis warn"><span>Programs and sessions with this token are signed out at once. Subscriptions go on. The token cannot be restored.</span></p>${
+        confirmForm(`${path}/revoke`, viewer, {
+          fields: { id },
+          label: "Revoke the token",
+          keep: { path, label: "Keep the token" }
+        })
+      }`
+    }
+  })
+)
 
 const createToken = action(
   path,
@@ -132,7 +154,7 @@ const createToken = action(
     return show({
       title: "New token",
       lead: html`Copy it now: it is shown this once. Windhover stores its hash alone.`,
-      body: html`${code(Redacted.value(secret))}<p>Rights: ${
+      body: html`${code(Redacted.value(secret))}<p>A program signs in with the login <code>${account.login}</code> and this token. Rights: ${
         token.rights.join(", ")
       }. <a href="${path}">All tokens</a></p>`
     })
@@ -155,5 +177,5 @@ const revokeToken = action(
   })
 )
 
-export const tokenPages = [tokensPage]
+export const tokenPages = [tokensPage, revokePage]
 export const tokenActions = [createToken, revokeToken]

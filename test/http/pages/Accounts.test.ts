@@ -68,7 +68,7 @@ describe("accounts", () => {
       assert.include(wrong.text, "A limit is a whole number from 0 to 10000000, or empty.")
       assert.strictEqual((yield* send(cookie, "/dashboard/accounts/limit", { limited: "eve" })).status, 404)
       const bob = yield* signIn("bob", "battery staple")
-      assert.match((yield* get("/dashboard/account", bob)).text, /Most subscriptions<\/dt>\s*<dd>12</)
+      assert.match((yield* get("/dashboard/account", bob)).text, /Subscription limit<\/dt>\s*<dd>12</)
       assert.strictEqual((yield* get("/dashboard/account", bob)).status, 200)
       assert.strictEqual((yield* get("/dashboard/accounts", bob)).status, 403)
       assert.strictEqual((yield* send(bob, "/dashboard/accounts/delete", { login: "admin" })).status, 403)

@@ -53,7 +53,7 @@ describe("the pages", () => {
       const { post } = yield* serveDashboard()
       const answer = yield* post("/dashboard/sign-in", { login: "admin", secret: "<wrong>", next: "/dashboard/tokens" })
       assert.deepStrictEqual([answer.status, answer.headers.get("www-authenticate")], [401, null])
-      assert.include(answer.text, "The login, token or password is wrong.")
+      assert.include(answer.text, "The login, token or password is wrong. An operator can set a new password.")
       assert.include(answer.text, `value="admin"`)
       assert.include(answer.text, `name="next" value="/dashboard/tokens"`)
       assert.notInclude(answer.text, "wrong&gt;")
@@ -103,6 +103,7 @@ const paths = [
   "/dashboard/sign-in",
   "/dashboard",
   "/dashboard/tokens",
+  "/dashboard/tokens/1/revoke",
   "/dashboard/account",
   "/dashboard/accounts",
   "/dashboard/accounts/bob/delete",

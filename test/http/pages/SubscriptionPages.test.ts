@@ -71,10 +71,15 @@ const served = Effect.gen(function*() {
     attempts = failures
     const { text } = yield* get("/dashboard/subscriptions/7", cookie)
     const diagnosis = /<p class="diagnosis[^>]*>([\s\S]*?)<\/p>/.exec(text)?.[1] ?? ""
-    const buttons = text.matchAll(/action="\/dashboard\/subscriptions\/7\/(\w+)"[\s\S]*?<button[^>]*>([^<]*)/g)
+    const buttons = text.matchAll(
+      /(?:action="\/dashboard\/subscriptions\/7\/(\w+)"[\s\S]*?<button[^>]*>|href="\/dashboard\/subscriptions\/7\/(\w+)">)([^<]*)/g
+    )
+    const warning = yield* get("/dashboard/subscriptions/7/unsubscribe", cookie)
     return {
+      warning: /<p class="diagnosis warn"><span>([^<]*)/.exec(warning.text)?.[1],
+      leaves: warning.text.includes(`action="/dashboard/subscriptions/7/unsubscribe"`),
       diagnosis: diagnosis.replace(/<[^>]*>/g, "").replaceAll("&#39;", "'"),
-      buttons: [...buttons].map(([, name, label]) => `${name}: ${label}`)
+      buttons: [...buttons].map(([, action, page, label]) => `${action ?? page}: ${label}`)
     }
   })
 })
@@ -132,5 +137,43 @@ describe("the page of a subscription", () => {
       assert.strictEqual(dropped[1], "recover: Recover dropped")
       const xmpp = yield* buttonsOf(item({ channel: "xmpp", endpoint: "ann@example.org", state: "paused" }))
       assert.deepStrictEqual(xmpp, ["resume: Resume", "unsubscribe: Unsubscribe"])
+    }))
+
+  it.live("warns before it ends, and names the notifications that are lost", () =>
+    Effect.gen(function*() {
+      const showPage = yield* served
+      const { leaves, warning } = yield* showPage(item({}, { deliveries: { waiting: 1, dropped: 2 } }))
+      assert.strictEqual(
+        warning,
+        "No further news is sent. 3 notifications not accepted by the callback can no longer be recovered."
+      )
+      assert.isTrue(leaves)
+      assert.strictEqual(
+        (yield* showPage(item())).warning,
+        "No further news is sent. A paused subscription sends nothing either, and can be resumed."
+      )
+    }))
+
+  it.live("stays a list with its search when the search has a mistake", () =>
+    Effect.gen(function*() {
+      const { get, signIn } = yield* serveDashboard()
+      const cookie = yield* signIn()
+      for (const list of ["resources", "subscriptions"]) {
+        const { status, text } = yield* get(`/dashboard/${list}?search=wrong.key:true`, cookie)
+        assert.strictEqual(status, 422)
+        assert.include(text, `value="wrong.key:true"`)
+        assert.include(text, "search has no key &quot;wrong.key&quot;")
+      }
+    }))
+
+  it.live("shortens a long URL in its list, and keeps all of it in the title", () =>
+    Effect.gen(function*() {
+      const topic = `https://a.example/${"x".repeat(200)}/end`
+      const { get, signIn } = yield* serveDashboard({
+        hub: { list: () => Effect.succeed({ items: [item({ topic })], total: undefined }) }
+      })
+      const { text } = yield* get("/dashboard/subscriptions", yield* signIn())
+      const [, title, shown = ""] = /title="([^"]*)">(https:[^<]*)/.exec(text) ?? []
+      assert.deepStrictEqual([title, shown.length, shown.endsWith("x/end"), shown.includes("…")], [topic, 120, true, true])
     }))
 })

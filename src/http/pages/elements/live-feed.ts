@@ -14,7 +14,10 @@ interface LiveEvent {
 /** Rows that the feed keeps. */
 const maxRows = 30
 
-const clock = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" })
+/** Characters of a URL in a row. */
+const maxShown = 120
+
+const absolute = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "long" })
 
 /** Path of the service, which ends in a slash. */
 const base = new URL("..", import.meta.url).pathname
@@ -84,7 +87,10 @@ const makeRow = (event: LiveEvent): HTMLLIElement => {
   const row = document.createElement("li")
   const time = document.createElement("time")
   time.dateTime = new Date(event.at).toISOString()
-  time.textContent = clock.format(event.at)
+  time.textContent = "0 s ago"
+  time.title = absolute.format(event.at)
+  const age = document.createElement("time-ago")
+  age.append(time)
   const state = document.createElement("span")
   state.className = `status ${tones[event.kind]}`
   const name = document.createElement("a")
@@ -93,16 +99,26 @@ const makeRow = (event: LiveEvent): HTMLLIElement => {
   name.href = isFetch
     ? `${base}dashboard/resources/${event.resource}`
     : `${base}dashboard/subscriptions/${event.subscription}`
-  name.className = "address"
-  name.textContent = visible((isFetch ? event.url : event.topic) ?? "")
-  row.append(time, state, name)
+  name.append(makeAddress((isFetch ? event.url : event.topic) ?? ""))
+  row.append(age, state, name)
   if (event.callback !== undefined) {
-    const target = document.createElement("bdi")
-    target.className = "address muted"
-    target.textContent = `→ ${visible(event.callback)}`
+    const target = document.createElement("span")
+    target.className = "muted"
+    target.append(makeAddress(event.callback, "→ "))
     row.append(target)
   }
   return row
+}
+
+/** A URL: a long one loses its middle, and its title has all of it. */
+const makeAddress = (url: string, before = ""): HTMLElement => {
+  const shown = visible(url)
+  const place = document.createElement("bdi")
+  place.className = "address"
+  place.textContent = before +
+    (shown.length <= maxShown ? shown : `${shown.slice(0, maxShown - 30)}…${shown.slice(-29)}`)
+  if (shown.length > maxShown) place.title = shown
+  return place
 }
 
 const describe = ({ code, kind, news = 0 }: LiveEvent): string => {

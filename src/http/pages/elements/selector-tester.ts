@@ -68,7 +68,11 @@ class SelectorTester extends HTMLElement {
     )
     say(
       ".pushed code",
-      selected === undefined ? "The whole document." : `${selected.text}${selected.isCut ? "\n…" : ""}`
+      problem !== undefined
+        ? "Nothing: the path is wrong."
+        : selected === undefined
+        ? "The whole document."
+        : `${selected.text}${selected.isCut ? "\n…" : ""}`
     )
     const chosen = new Set(outline?.lines.filter(({ isSelected }) => isSelected).map((line) => line.path))
     for (const row of this.querySelectorAll<HTMLElement>(".outline li")) {

@@ -1,6 +1,5 @@
-const units = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000], ["second", 1_000]] as const
+const units = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000]] as const
 
-const relative = new Intl.RelativeTimeFormat("en", { style: "short", numeric: "always" })
 const absolute = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "long" })
 
 /** Keeps the age of the `time` inside current, and shows the local time as its title. */
@@ -22,9 +21,11 @@ class TimeAgo extends HTMLElement {
   }
 }
 
+/** The same words as the service writes, so that the page stays as it is when the script begins. */
 const describe = (differenceMs: number): string => {
-  const [unit, length] = units.find(([, length]) => Math.abs(differenceMs) >= length) ?? ["second", 1_000]
-  return relative.format(Math.trunc(differenceMs / length), unit)
+  const [unit, length] = units.find(([, length]) => Math.abs(differenceMs) >= length) ?? ["s", 1_000]
+  const distance = `${Math.trunc(Math.abs(differenceMs) / length)} ${unit}`
+  return differenceMs > 0 ? `in ${distance}` : `${distance} ago`
 }
 
 customElements.define("time-ago", TimeAgo)
