@@ -103,7 +103,6 @@ const paths = [
   "/dashboard/sign-in",
   "/dashboard",
   "/dashboard/tokens",
-  "/dashboard/tokens/1/revoke",
   "/dashboard/account",
   "/dashboard/accounts",
   "/dashboard/accounts/bob/delete",
@@ -116,13 +115,16 @@ const paths = [
 describe.skipIf(!available)("the pages in a browser", () => {
   it.live("are accessible: in light at 1280 pixels, and in dark at 360", () =>
     Effect.gen(function*() {
-      const { send, signIn, url } = yield* serveDashboard()
+      const { get, send, signIn, url } = yield* serveDashboard()
       const cookie = yield* signIn()
       yield* send(cookie, "/dashboard/tokens", [["name", "backup script"], ["right", "list"], ["right", "retrieve"]])
+      const revoke = /\/dashboard\/tokens\/\d+\/revoke/.exec((yield* get("/dashboard/tokens", cookie)).text)?.[0] ?? ""
+      const warning = yield* get(revoke, cookie)
+      assert.match(warning.text, /backup script<\/bdi>: list, retrieve[\s\S]*The token cannot be restored\./)
       const chromium = yield* browser
       for (const [dark, width] of [[false, widths[0]], [true, widths[1]]] as const) {
         const { errors, page } = yield* openTab(chromium, { dark, width, cookie: { url, text: cookie } })
-        for (const path of paths) {
+        for (const path of [revoke, ...paths]) {
           yield* Effect.promise(() => page.goto(`${url}${path}`))
           yield* checkAccessibility(page)
           yield* picture(page, `${path === "/" ? "home" : path.slice(1).replace(/\W+/g, "-")}-${width}`)
