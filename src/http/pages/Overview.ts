@@ -145,7 +145,7 @@ const liveRow = (item: LoggedAttempt | LoggedDenial, isOfAll: boolean, now: numb
     )
   }<a href="/dashboard/deliveries/${item.id}${isOfAll ? "?all=true" : ""}">${
     shortAddress(show(item.topic))
-  }</a><span class="muted">${shortAddress(show(item.endpoint), "→ ")}</span></li>
+  }</a><span class="muted">${shortAddress(show(item.endpoint), "→\u00a0")}</span></li>
 `
 }
 

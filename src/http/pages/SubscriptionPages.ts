@@ -54,7 +54,7 @@ const subscriptions = page(
               title: "Resource",
               cell: ({ subscription: { endpoint, id, topic } }) =>
                 html`<div><a href="${`${subscriptionsPath}/${id}`}">${shortAddress(topic)}</a><br>${
-                  shortAddress(endpoint, "→ ")
+                  shortAddress(endpoint, "→\u00a0")
                 }</div>`
             },
             { title: "State", cell: (item) => stateOf(diagnose(item)) },

@@ -104,7 +104,7 @@ const makeRow = (event: LiveEvent): HTMLLIElement => {
   if (event.callback !== undefined) {
     const target = document.createElement("span")
     target.className = "muted"
-    target.append(makeAddress(event.callback, "→ "))
+    target.append(makeAddress(event.callback, "→\u00a0"))
     row.append(target)
   }
   return row
