@@ -164,7 +164,9 @@ ${
           ["Sequence", event.outcome === "denied" ? undefined : count(event.sequence)],
           ["Attempt", event.outcome === "denied" || event.attempt === 0 ? undefined : count(event.attempt)],
           ["Notification", event.outcome === "denied" ? undefined : event.notificationId],
-          ["Next try", event.outcome === "denied" || event.nextTry === undefined ? undefined : ago(event.nextTry, now)]
+          event.outcome === "denied" || event.nextTry === undefined
+            ? ["Next try", undefined]
+            : [event.nextTry > now ? "Next try" : "Next try was due", ago(event.nextTry, now)]
         ])
       }
 ${
