@@ -30,7 +30,8 @@ interface Asset {
 
 /** Reads, strips and compresses all files once. The sources of the elements are TypeScript whose types Node removes. */
 export const loadAssets: Effect.Effect<Assets> = Effect.promise(async () => {
-  const sheet = (await read("style/dashboard.css")).replace(/\s*([{};,])\s*/g, "$1") // without white space that means nothing
+  // without white space that means nothing
+  const sheet = (await read("style/dashboard.css")).replace(/\s*([{};,])\s*/g, "$1").replace(/:\s+/g, ":")
   const style = await makeAsset("dashboard", "css", "text/css", sheet)
   const icon = await makeAsset("icon", "svg", "image/svg+xml", await read("style/icon.svg"))
   const elements = await Promise.all(elementNames.map(async (name) => {
