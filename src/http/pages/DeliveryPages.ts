@@ -13,7 +13,20 @@ import { requireRight } from "#http/Authentication.ts"
 import { field, searchForm, select, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
 import { type Page, page, type PageCall } from "./Page.ts"
-import { address, ago, count, facts, foreign, link, pager, section, shortAddress, status, table, type Tone } from "./Parts.ts"
+import {
+  address,
+  ago,
+  count,
+  facts,
+  foreign,
+  link,
+  pager,
+  section,
+  shortAddress,
+  status,
+  table,
+  type Tone
+} from "./Parts.ts"
 import { readOptionalId, readText } from "./Read.ts"
 
 const path = "/dashboard/deliveries"
@@ -84,7 +97,9 @@ const deliveries = page(
             ofAll ? html`<input type="hidden" name="all" value="true">` : undefined
           }${submit("Filter", { quiet: true })}`
         )
-      }${attemptTable(items, now, { ofAll, isFiltered: Object.values(filters).some((value) => value !== undefined) })}${pager(path, filters, { cursor, next })}`
+      }${attemptTable(items, now, { ofAll, isFiltered: Object.values(filters).some((value) => value !== undefined) })}${
+        pager(path, filters, { cursor, next })
+      }`
     }
   })
 )
@@ -130,7 +145,11 @@ export const attemptTable = (
     items,
     isOfOne
       ? "No attempt yet. A test shows at once what the callback answers."
-      : html`No attempt is logged${isFiltered ? html` for this filter. <a href="${path}">All deliveries</a>` : html`. <a href="/dashboard/subscriptions/new">Subscribe a URL</a>`}`
+      : html`No attempt is logged${
+        isFiltered
+          ? html` for this filter. <a href="${path}">All deliveries</a>`
+          : html`. <a href="/dashboard/subscriptions/new">Subscribe a URL</a>`
+      }`
   )
 
 const delivery = page(

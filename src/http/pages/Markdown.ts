@@ -65,7 +65,8 @@ const relink = (tokens: ReadonlyArray<Token>, resolveLink: (target: string) => s
   }
 }
 
-const plainText = (markdown: string): string => markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/<(https?:[^>]*)>/g, "$1").replace(/[`*]/g, "")
+const plainText = (markdown: string): string =>
+  markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/<(https?:[^>]*)>/g, "$1").replace(/[`*]/g, "")
 
 /** Drops the last sentence if it only introduces a table or an example. */
 const wholeSentences = (text: string): string => /^.*\./s.exec(text)?.[0] ?? text

@@ -76,7 +76,8 @@ const newSubscription = page(
   })
 )
 
-const problem = ({ message }: Refusal): Html => html`<p class="notice bad" role="alert">${describeUrlProblem(message)}</p>`
+const problem = ({ message }: Refusal): Html =>
+  html`<p class="notice bad" role="alert">${describeUrlProblem(message)}</p>`
 
 const describe = (call: PageCall, seen: Inspection, selector: string | undefined): Html => {
   const { feeds = [], kind } = seen
@@ -181,7 +182,11 @@ const tester = (seen: Inspection, selector: string | undefined): Html => {
     }<p class="matches" role="status">${matches}</p>
 <div class="columns"><div>${outline === undefined ? undefined : outlineList(outline, url)}</div>
 <div class="pushed"><h3>What would be sent</h3><pre class="wrap" tabindex="0"><code>${
-      pathProblem !== undefined ? "Nothing: the path is wrong." : selected === undefined ? "The whole document." : `${selected.text}${selected.isCut ? "\n…" : ""}`
+      pathProblem !== undefined
+        ? "Nothing: the path is wrong."
+        : selected === undefined
+        ? "The whole document."
+        : `${selected.text}${selected.isCut ? "\n…" : ""}`
     }</code></pre></div></div></selector-tester>`
   )
 }
@@ -230,7 +235,13 @@ const destination = (
           jid === undefined
             ? undefined
             : radio("xmpp", `by XMPP to ${jid.bare}`, "A message to the JID of your account.")
-        }${radio("null", "nowhere: just follow", "Read the entries on the page of the resource, by stream, or with retrieve.")}</fieldset>
+        }${
+          radio(
+            "null",
+            "nowhere: just follow",
+            "Read the entries on the page of the resource, by stream, or with retrieve."
+          )
+        }</fieldset>
 ${
           field("callback", "Callback of the webhook", {
             type: "url",

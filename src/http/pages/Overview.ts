@@ -42,7 +42,16 @@ const overview = page(
       body: html`${service}
 <div class="columns">${liveFeed(latest.items, scope.ofAll, caller.rights.has("retrieve"), call.now)}
 <div>${failing("Failing resources", "Resources", hosts.resources, "/dashboard/resources", "feed.hostname", isOperator)}
-${failing("Failing callbacks", "Subscriptions", hosts.callbacks, "/dashboard/subscriptions", "endpoint.hostname", false)}</div></div>`
+${
+        failing(
+          "Failing callbacks",
+          "Subscriptions",
+          hosts.callbacks,
+          "/dashboard/subscriptions",
+          "endpoint.hostname",
+          false
+        )
+      }</div></div>`
     }
   })
 )
@@ -56,7 +65,10 @@ const describeService = Effect.gen(function*() {
   return html`<div class="figures">${
     facts([
       ["Healthy resources", html`<a href="/dashboard/resources?all=true">${count(healthy)}</a>`],
-      ["Failing resources", html`<a href="/dashboard/resources?all=true&amp;search=feed.failing%3Atrue">${count(failing)}</a>`],
+      [
+        "Failing resources",
+        html`<a href="/dashboard/resources?all=true&amp;search=feed.failing%3Atrue">${count(failing)}</a>`
+      ],
       ["Late by over a minute", count(late)],
       ["Delivery lag, last hour", lag === undefined ? "–" : `≤ ${seconds(lag)}`],
       ["Poll lateness, last hour", lateness === undefined ? "–" : `≤ ${seconds(lateness)}`]

@@ -25,5 +25,7 @@ export const readOptionalId = (parameters: Parameters, name: string): Effect.Eff
 
 /** A refusal of a URL in the words of a page: without the first sentence of the API, which names a parameter. */
 export const describeUrlProblem = (message: string): string =>
-  message.replace(/^Please provide a valid url \(feed\) URL that is accepted on this hub\. (?:url\b)?/, (sentence) =>
-    sentence.endsWith("url") ? "The URL" : "")
+  message.replace(
+    /^Please provide a valid url \(feed\) URL that is accepted on this hub\. (?:url\b)?/,
+    (sentence) => sentence.endsWith("url") ? "The URL" : ""
+  )

@@ -126,13 +126,14 @@ const revokePage = page(
     return {
       title: "Revoke token",
       lead: html`<bdi>${token.name === "" ? `Token ${id}` : token.name}</bdi>: ${token.rights.join(", ")}`,
-      body: html`<p class="diagnosis warn"><span>Programs and sessions with this token are signed out at once. Subscriptions go on. The token cannot be restored.</span></p>${
-        confirmForm(`${path}/revoke`, viewer, {
-          fields: { id },
-          label: "Revoke the token",
-          keep: { path, label: "Keep the token" }
-        })
-      }`
+      body:
+        html`<p class="diagnosis warn"><span>Programs and sessions with this token are signed out at once. Subscriptions go on. The token cannot be restored.</span></p>${
+          confirmForm(`${path}/revoke`, viewer, {
+            fields: { id },
+            label: "Revoke the token",
+            keep: { path, label: "Keep the token" }
+          })
+        }`
     }
   })
 )
@@ -154,7 +155,9 @@ const createToken = action(
     return show({
       title: "New token",
       lead: html`Copy it now: it is shown this once. Windhover stores its hash alone.`,
-      body: html`${code(Redacted.value(secret))}<p>A program signs in with the login <code>${account.login}</code> and this token. Rights: ${
+      body: html`${
+        code(Redacted.value(secret))
+      }<p>A program signs in with the login <code>${account.login}</code> and this token. Rights: ${
         token.rights.join(", ")
       }. <a href="${path}">All tokens</a></p>`
     })

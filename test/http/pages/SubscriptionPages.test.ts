@@ -174,6 +174,11 @@ describe("the page of a subscription", () => {
       })
       const { text } = yield* get("/dashboard/subscriptions", yield* signIn())
       const [, title, shown = ""] = /title="([^"]*)">(https:[^<]*)/.exec(text) ?? []
-      assert.deepStrictEqual([title, shown.length, shown.endsWith("x/end"), shown.includes("…")], [topic, 120, true, true])
+      assert.deepStrictEqual([title, shown.length, shown.endsWith("x/end"), shown.includes("…")], [
+        topic,
+        120,
+        true,
+        true
+      ])
     }))
 })
