@@ -28,17 +28,37 @@ export const unnestOf = <Row>(columns: ReadonlyArray<ParameterColumn<Row>>, firs
  *
  * Each array of `unnest` becomes a stored set of rows, which costs more than the few rows of most statements. A subscript walks through texts
  * and nulls, so that this form is for some dozens of rows.
+ *
+ * Columns of `apart` are left out. The rows then have their `position`, for `subscriptOf`.
  */
 export const subscriptsOf = <Row>(
-  [key, ...others]: ReadonlyArray<ParameterColumn<Row>>,
-  first: number
-): string =>
-  key === undefined ? "" : `(
-    select key.${key.name}, ${
-    others.map(({ name, type }, i) => `($${first + 1 + i}::${type}[])[key.position] as ${name}`).join(", ")
-  }
+  columns: ReadonlyArray<ParameterColumn<Row>>,
+  first: number,
+  apart: ReadonlyArray<string> = []
+): string => {
+  const [key, ...others] = columns
+  if (key === undefined) return ""
+  const selected = others.filter(({ name }) => !apart.includes(name)).map(({ name }) =>
+    `${subscriptOf(columns, first, name, "key.position")} as ${name}`
+  )
+  return `(
+    select ${[`key.${key.name}`, ...(apart.length > 0 ? ["key.position"] : []), ...selected].join(", ")}
     from unnest($${first}::${key.type}[]) with ordinality key(${key.name}, position)
   )`
+}
+
+/**
+ * One column of one row. A large value is best read where a statement stores it, because rows of a `with` copy their values several times.
+ */
+export const subscriptOf = <Row>(
+  columns: ReadonlyArray<ParameterColumn<Row>>,
+  first: number,
+  name: string,
+  position: string
+): string => {
+  const at = columns.findIndex((column) => column.name === name)
+  return `($${first + at}::${columns[at]?.type}[])[${position}]`
+}
 
 export const encodeRows = <Row>(
   columns: ReadonlyArray<ParameterColumn<Row>>,

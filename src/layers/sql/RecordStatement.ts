@@ -1,7 +1,7 @@
 import { maxVersions } from "#domain/poll/DocumentVersion.ts"
 import { fetchRecordBytes, maxFetchRecords } from "#domain/poll/FetchRecord.ts"
 import { isLive, isOneOf, stateColumns, stateValues } from "./Conditions.ts"
-import { namesOf, subscriptsOf, unnestOf } from "./ParameterRows.ts"
+import { namesOf, subscriptOf, subscriptsOf, unnestOf } from "./ParameterRows.ts"
 import { announcedColumns, entryColumns, pieceColumns, type RecordShape, writeColumns } from "./RecordParameters.ts"
 import { assignmentsOf, columnsOf, valuesOf } from "./ResourceColumns.ts"
 import { continueRun } from "./SequenceRunColumns.ts"
@@ -9,6 +9,9 @@ import { instant } from "./Values.ts"
 import type { WrittenDelivery } from "./WrittenDeliveries.ts"
 
 const now = instant("$1::float8")
+
+/** Number of the first parameter of the writes, behind `now`. */
+const firstWrite = 2
 
 const insertEntries = (first: number, joined: string): string =>
   `insert into entries (resource_id, hash, published, first_seen, body)
@@ -41,9 +44,14 @@ const addFetch = `case when q.fetch_record is null or substring(t.fetches for ${
 /** A repeated write stores no version again. */
 const isNewVersion = "q.keeps_version and not coalesce(q.old_fingerprint = q.fingerprint, false)"
 
+/** Columns of large values, which are read where the statement stores them. */
+const largeColumns = ["document", "whole"]
+
+const largeValue = (name: "document" | "whole"): string => subscriptOf(writeColumns.full, firstWrite, name, "q.position")
+
 const keepVersions = `v as (
   insert into document_versions (resource_id, content_type, document, created_at)
-  select q.id, q.content_type, q.document, ${now} from q where ${isNewVersion}
+  select q.id, q.content_type, ${largeValue("document")}, ${now} from q where ${isNewVersion}
 ),
 v0 as (
   delete from document_versions o using q where ${isNewVersion} and o.resource_id = q.id and o.id <= (
@@ -53,7 +61,7 @@ v0 as (
 
 /** The parts of the statement that differ between the shapes. */
 const partsOf = (shape: RecordShape) => {
-  const firstEntry = 2 + writeColumns[shape].length
+  const firstEntry = firstWrite + writeColumns[shape].length
   const firstAnnounced = firstEntry + entryColumns.length
   const firstUpdated = firstAnnounced + announcedColumns.length
   const firstStored = firstUpdated + entryColumns.length
@@ -61,6 +69,7 @@ const partsOf = (shape: RecordShape) => {
   if (shape === "brief") {
     return {
       ...common,
+      apart: [],
       updated: "",
       written: "e",
       contentColumns: "",
@@ -75,6 +84,7 @@ const partsOf = (shape: RecordShape) => {
   }
   return {
     ...common,
+    apart: largeColumns,
     updated: `x as (${updateEntries(firstUpdated)} returning o.resource_id, o.seq, o.hash),`,
     written: `(
       select * from e union all select * from x
@@ -83,16 +93,20 @@ const partsOf = (shape: RecordShape) => {
     contentColumns: ", content_type, document",
     content: `,
       case when q.announce = 1 then q.content_type when h.hub then q.whole_type end,
-      case when q.announce = 1 then q.document when h.hub then q.whole end`,
+      case when q.announce = 1 then ${largeValue("document")} when h.hub then ${
+      largeValue("whole")
+    } end`,
     hub: `cross join lateral (
-      select q.announce = 0 and q.whole is not null and exists (
+      select q.announce = 0 and ${largeValue("whole")} is not null and exists (
         select from subscriptions u where u.resource_id = q.id and u.face = 1 and ${isLive("u")}
       ) as hub
     ) h`,
     isNewDocument: "or q.announce = 1 and not coalesce(q.old_fingerprint = q.fingerprint, false)",
     hasDocument: "document is not null",
-    storeDocument: `content_type = case when q.document is null then t.content_type else q.content_type end,
-      document = coalesce(q.document, t.document),`,
+    storeDocument: `content_type = case when ${
+      largeValue("document")
+    } is null then t.content_type else q.content_type end,
+      document = coalesce(${largeValue("document")}, t.document),`,
     versions: keepVersions,
     isRecipient: "(u.face = 0 or n.whole)"
   }
@@ -116,7 +130,7 @@ const makeRecordSql = (shape: RecordShape): string => {
   return `
 with q as (
   select p.*, t.fingerprint as old_fingerprint, t.in_error as was_in_error, t.sequence as last_sequence
-  from ${subscriptsOf(writeColumns[shape], 2)} p join resource_state t on t.resource_id = p.id and ${
+  from ${subscriptsOf(writeColumns[shape], firstWrite, part.apart)} p join resource_state t on t.resource_id = p.id and ${
     isWritten("t.resource_id")
   }
   order by p.id for no key update of t

@@ -5,6 +5,7 @@ import type { Delivery } from "#domain/delivery/Notification.ts"
 import { DiskRoom } from "#domain/ports/DiskRoom.ts"
 import { Precedence } from "#domain/ports/Precedence.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
+import { collectYoungGarbage } from "#layers/GarbageCollection.ts"
 import { batched } from "./Batched.ts"
 import { bodiesOf, checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
 import { retryConflicts, run } from "./Query.ts"
@@ -21,6 +22,9 @@ import {
 import { pieceSql, type RecordedRow, recordSql } from "./RecordStatement.ts"
 import { unsigned } from "./Values.ts"
 import { toDeliveries } from "./WrittenDeliveries.ts"
+
+/** After a write of so many bytes, the copies of its parameters are collected: five for each document. */
+const collectFromBytes = 1024 * 1024
 
 /**
  * Records changed polls, up to 64 in one statement, and returns their deliveries.
@@ -58,6 +62,7 @@ const makeRecordBatch = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
         for (const round of roundsOf(writes)) {
           yield* turn
           const recorded = yield* recordRound(sql, round, turn)
+          if (round.some(({ bytes }) => bytes >= collectFromBytes)) collectYoungGarbage()
           round.forEach((write, i) => deliveries.set(write, recorded[i] ?? []))
           for (const { bytes, write: { state } } of round) {
             if (state.strangersOnly === true && bytes > 0) countStrangers?.(state.partition, bytes)

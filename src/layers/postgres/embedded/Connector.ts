@@ -2,6 +2,9 @@ import { Duplex } from "node:stream"
 import type { Worker } from "node:worker_threads"
 import type { FromWorker, ToWorker } from "./Messages.ts"
 
+/** From so many bytes on, a message hands its buffer over instead of a second copy. For few bytes a copy is faster. */
+const minTransferBytes = 64 * 1024
+
 /** Opens connections to the database in a thread. A connection replaces the client's socket. */
 export class Connector {
   readonly #worker: Worker
@@ -19,7 +22,8 @@ export class Connector {
       read: () => undefined, // answers are pushed on arrival
       write: (bytes: Uint8Array, _encoding, done) => {
         // A copy of its own size: a message carries the whole buffer behind its bytes, which is Node's pool for small ones.
-        this.#send({ _tag: "Data", id, bytes: new Uint8Array(bytes) })
+        const copy = new Uint8Array(bytes)
+        this.#send({ _tag: "Data", id, bytes: copy }, copy.length < minTransferBytes ? [] : [copy.buffer])
         done()
       },
       final: (done) => {
@@ -43,8 +47,8 @@ export class Connector {
     for (const connection of lost) connection.destroy(error)
   }
 
-  #send(message: ToWorker): void {
-    this.#worker.postMessage(message)
+  #send(message: ToWorker, transfer: ReadonlyArray<ArrayBuffer> = []): void {
+    this.#worker.postMessage(message, transfer)
   }
 
   #close(id: number): void {
