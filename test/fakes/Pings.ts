@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Pings } from "#domain/ports/Pings.ts"
+import { maxRecentPings, Pings } from "#domain/ports/Pings.ts"
 import { operation, type State } from "./State.ts"
 
 export const make = (state: State): Pings["Service"] =>
@@ -34,6 +34,13 @@ export const make = (state: State): Pings["Service"] =>
       operation(state, () =>
         state.pings.filter(({ wanted }) => accountId === undefined || wanted.accountId === accountId)
           .slice(0, limit).map(({ ping }) => ping))
+    ),
+    listTopicsSince: Effect.fn("Pings.listTopicsSince")((since) =>
+      operation(state, () => [
+        ...new Set(
+          state.pings.slice(0, maxRecentPings).filter(({ ping }) => ping.receivedAt >= since).map(({ ping }) => ping.topic)
+        )
+      ])
     ),
     listOpen: Effect.fn("Pings.listOpen")((topic, limit) =>
       operation(state, () =>

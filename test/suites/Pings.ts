@@ -1,7 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
-import { Pings } from "#domain/ports/Pings.ts"
+import { maxRecentPings, Pings } from "#domain/ports/Pings.ts"
 import { at, newAccount, newSubscription, type Stores, unique } from "#test/support/StoreFixture.ts"
 
 /** What every `Pings` keeps of its promises. */
@@ -25,6 +25,32 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         ])
         assert.isAtLeast(listed[0]?.receivedAt ?? 0, listed[1]?.receivedAt ?? Infinity)
         assert.strictEqual((yield* pings.listOpen(topic, 1)).length, 1)
+      }))
+
+    it.effect("since a time are found by topic, each topic once, among the newest ones", () =>
+      Effect.gen(function*() {
+        const pings = yield* Pings
+        const account = yield* newAccount
+        const topicOf = (name: string) => `https://${unique(name)}.example/feed`
+        const old = topicOf("old")
+        const first = topicOf("first")
+        const second = topicOf("second")
+        // Of this test alone: pings of the other tests are older.
+        const since = 9_000_000_000_000
+        const ping = (time: number, topic: string, accountId?: number) =>
+          at(time)(pings.record({ accountId, topic, resourceId: undefined, withContent: false }))
+        yield* ping(since - 1, old)
+        yield* ping(since, first)
+        yield* ping(since + 5, second, account.id)
+        yield* ping(since + 6, first)
+        assert.sameMembers([...(yield* pings.listTopicsSince(since))], [first, second])
+        assert.deepStrictEqual(yield* pings.listTopicsSince(since + 6), [first])
+        assert.deepStrictEqual(yield* pings.listTopicsSince(since + 7), [])
+        yield* Effect.forEach(Array.from({ length: maxRecentPings - 1 }), () => ping(since - 1, old), {
+          concurrency: 500,
+          discard: true
+        })
+        assert.deepStrictEqual(yield* pings.listTopicsSince(since), [first])
       }))
 
     it.effect("are listed newest first, each with its account", () =>

@@ -7,9 +7,6 @@ import * as Topic from "#domain/Topic.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
-/** Pings that are looked through for the topic, newest first. */
-const maxPings = 2_000
-
 /**
  * Stores a subscription of the hub face whose callback has agreed. The resource is created and fetched from here on.
  *
@@ -44,9 +41,8 @@ const makeIsPingedSince = Effect.map(
   (pings) =>
     Effect.fnUntraced(function*({ canonical }: Topic.Topic, since: number) {
       const page = withoutFragment(canonical)
-      const recent = yield* pings.list({ limit: maxPings })
-      return recent.some(({ receivedAt, topic }) => {
-        if (receivedAt < since) return false
+      const recent = yield* pings.listTopicsSince(since)
+      return recent.some((topic) => {
         const parsed = Topic.parse(topic)
         return parsed._tag === "Success" &&
           (parsed.success.canonical === canonical || parsed.success.canonical === page)

@@ -24,6 +24,9 @@ export interface Ping {
   readonly answeredAt?: number
 }
 
+/** Pings that `listTopicsSince` looks at, newest first. */
+export const maxRecentPings = 2_000
+
 /** The log of publishers' pings; kept for a week. */
 export class Pings extends Context.Service<Pings, {
   /** `outcome` for a ping that needs no fetch. */
@@ -39,6 +42,8 @@ export class Pings extends Context.Service<Pings, {
   readonly list: (
     query: { readonly accountId?: number; readonly limit: number }
   ) => Effect.Effect<ReadonlyArray<Ping>, StoreError>
+  /** Topics of pings since `since` (epoch ms), as the publishers wrote them. Looks at the newest 2,000 pings. */
+  readonly listTopicsSince: (since: number) => Effect.Effect<ReadonlyArray<string>, StoreError>
   /** Pings of one topic through the open hub, newest first. */
   readonly listOpen: (topic: string, limit: number) => Effect.Effect<ReadonlyArray<Ping>, StoreError>
 }>()("windhover/domain/ports/Pings") {}

@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
-import { type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
+import { maxRecentPings, type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
 import { batched } from "./Batched.ts"
 import { commitsLater } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
@@ -44,6 +44,7 @@ export const layer = Layer.effect(
       }),
       findUnanswered: selectUnanswered(sql),
       list: list(sql),
+      listTopicsSince: listTopicsSince(genericSql),
       listOpen: listOpen(sql)
     })
   })
@@ -130,6 +131,17 @@ const list = (sql: SqlClient.SqlClient) =>
       ).unprepared
     )
     return rows.map(pingOfRow)
+  })
+
+/** Numbers of pings grow with the time, so that the primary key bounds the search. */
+const listTopicsSince = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Pings.listTopicsSince")(function*(since: number) {
+    const rows = yield* run(sql.unsafe<{ readonly topic: string }>(
+      `select distinct topic from pings
+      where id > (select max(id) from pings) - $2::int8 and received_at >= ${instant("$1::float8")}`,
+      [since, BigInt(maxRecentPings)]
+    ))
+    return rows.map(({ topic }) => topic)
   })
 
 const listOpen = (sql: SqlClient.SqlClient) =>
