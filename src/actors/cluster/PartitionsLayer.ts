@@ -1,4 +1,5 @@
 import { Cause, Effect, Layer, Option, Schedule } from "effect"
+import { withoutPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import { refuseUnavailable } from "#domain/Refusal.ts"
 import { makeRareWarning } from "#actors/runtime/RareWarning.ts"
 import { Partition } from "./Partition.ts"
@@ -45,7 +46,7 @@ export const layer = Layer.effect(
       rebase: (partition, id) => runAtOwner(at(partition).Rebase({ id })),
       reloadSubscription: (partition, id) => runAtOwner(at(partition).ReloadSubscription({ id })),
       firstFetch: (partition, id) =>
-        Effect.timeoutOption(callOwner(at(partition).FirstFetch({ id })), "5 seconds").pipe(
+        withoutPrecedence(Effect.timeoutOption(callOwner(at(partition).FirstFetch({ id })), "5 seconds")).pipe(
           Effect.flatMap((reply) =>
             Option.getOrUndefined(Option.flatten(reply)) === false ? Effect.fail(tooManyWaiting) : Effect.void
           )

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { isEvents } from "#domain/EventsTopic.ts"
+import { withoutPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import { AddressCheck } from "#domain/ports/AddressCheck.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
@@ -17,7 +18,7 @@ export const makeCheckAddress = Effect.map(
       parameter: "hub.topic" | "hub.callback" | "callback" | "node" | "url"
     ): Effect.fn.Return<void, Refusal> {
       if (isEvents(url)) return
-      const text = yield* explain(url)
+      const text = yield* withoutPrecedence(explain(url))
       if (text !== undefined) {
         return yield* badParameter(parameter, `${parameter} can never be reached: received ${quote(url)}. ${text}`)
       }

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { withoutPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import type { Intent, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
 
@@ -7,4 +8,4 @@ export const verifyIntent = (
   verifier: IntentVerifier["Service"],
   intent: Intent
 ): Effect.Effect<string | undefined, Refusal> =>
-  Effect.mapError(verifier.verify(intent), ({ message }) => refuse(new NotVerified({ message })))
+  Effect.mapError(withoutPrecedence(verifier.verify(intent)), ({ message }) => refuse(new NotVerified({ message })))

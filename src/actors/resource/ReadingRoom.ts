@@ -7,21 +7,22 @@ import type { ResourceState } from "#domain/poll/Resource.ts"
 import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 
-/** Documents of accounts from so many bytes on precede the work of strangers. Smaller ones take milliseconds. */
+/** Documents of accounts from so many bytes on precede the work of strangers. Smaller ones take milliseconds, unless a request waits for one. */
 const minPrecedingBytes = 64 * 1024
 
 /**
  * Runs `effect` once there is room for the copies of a large document: in the thread, as entries, and as parameters of statements.
  *
- * Strangers' work waits meanwhile for a document of an account.
+ * Strangers' work waits meanwhile for a large document of an account, and for one that `isAwaited` by a request.
  */
 export const inReadingRoom = <A>(
   { precedence, readingMemory }: { readonly precedence: AccountPrecedence; readonly readingMemory: MemoryBudget },
   resource: ResourceState,
   { body }: Fetched,
+  isAwaited: boolean,
   effect: Effect.Effect<A>
 ): Effect.Effect<A> => {
   const bytes = readingBytes(resource.url, body)
   const run = bytes === 0 ? effect : withRoom(readingMemory, { ...workerTurnOf(resource), bytes }, effect)
-  return resource.strangersOnly !== true && body.length >= minPrecedingBytes ? precedence.withPrecedence(run) : run
+  return resource.strangersOnly !== true && (isAwaited || body.length >= minPrecedingBytes) ? precedence.withPrecedence(run) : run
 }

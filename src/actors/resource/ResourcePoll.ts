@@ -150,6 +150,7 @@ export const processResult = (
       services,
       resource,
       answer,
+      state.waitingForDocument.length > 0,
       Effect.flatMap(
         examineDocument(services, resource, answer, step, at),
         (examined) =>

@@ -38,6 +38,7 @@ export const applyPush = Effect.fnUntraced(
       services,
       before,
       answer,
+      false,
       Effect.gen(function*() {
         const result = step._tag === "Read" || step._tag === "Select"
           ? yield* examineDocument(services, before, answer, step, at)

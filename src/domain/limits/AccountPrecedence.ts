@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 
 /** Longest wait of one step of strangers, so that busy accounts slow strangers down and never stop them. */
 const maxWait = "1 second"
@@ -24,11 +24,11 @@ export class AccountPrecedence {
     this.#waiting.clear()
   }
 
-  /** Runs the work of an account. */
+  /** Runs the work of an account. `withoutPrecedence` pauses the precedence meanwhile. */
   withPrecedence<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
-      this.begin()
-      return Effect.ensuring(work, Effect.sync(() => this.end()))
+      const held = new HeldPrecedence(this)
+      return Effect.ensuring(Effect.provideService(work, Held, held), Effect.sync(() => held.end()))
     })
   }
 
@@ -45,3 +45,44 @@ export class AccountPrecedence {
     return Effect.sync(() => this.#waiting.delete(admit))
   })
 }
+
+/** The precedence of one piece of work. A fiber that outlives the work changes nothing any more. */
+class HeldPrecedence {
+  readonly #precedence: AccountPrecedence
+  #pauses = 0
+  #hasEnded = false
+
+  constructor(precedence: AccountPrecedence) {
+    this.#precedence = precedence
+    precedence.begin()
+  }
+
+  pause(): void {
+    if (this.#pauses++ === 0 && !this.#hasEnded) this.#precedence.end()
+  }
+
+  resume(): void {
+    if (--this.#pauses === 0 && !this.#hasEnded) this.#precedence.begin()
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    if (this.#pauses === 0) this.#precedence.end()
+  }
+}
+
+const Held = Context.Reference<HeldPrecedence | undefined>("windhover/domain/limits/AccountPrecedence/Held", {
+  defaultValue: () => undefined
+})
+
+/**
+ * Waits for another host. The request of an account has no precedence meanwhile, because the wait needs nothing of this process.
+ *
+ * With precedence, one account that waits for slow servers would leave strangers one step a second.
+ */
+export const withoutPrecedence = <A, E, R>(wait: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Held, (held) => {
+    if (held === undefined) return wait
+    held.pause()
+    return Effect.ensuring(wait, Effect.sync(() => held.resume()))
+  })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { AccountPrecedence } from "#domain/limits/AccountPrecedence.ts"
+import { AccountPrecedence, withoutPrecedence } from "#domain/limits/AccountPrecedence.ts"
 
 const immediately = { startImmediately: true }
 
@@ -46,6 +46,46 @@ describe("AccountPrecedence", () => {
       assert.deepStrictEqual(begun, [])
       yield* TestClock.adjust("1 milli")
       assert.deepStrictEqual(begun, ["a"])
+    }))
+
+  it.effect("pauses while an account waits for another host, and goes on afterwards", () =>
+    Effect.gen(function*() {
+      const { begun, precedence, start } = yield* makeSteps
+      const request = Effect.sleep(100).pipe(
+        Effect.andThen(withoutPrecedence(Effect.sleep(200))),
+        Effect.andThen(Effect.sleep(300))
+      )
+      const account = yield* Effect.forkChild(precedence.withPrecedence(request), immediately)
+      yield* start("before the wait")
+      yield* TestClock.adjust("99 millis")
+      assert.deepStrictEqual(begun, [])
+      yield* TestClock.adjust("1 milli")
+      yield* start("during the wait")
+      assert.deepStrictEqual(begun, ["before the wait", "during the wait"])
+      yield* TestClock.adjust("200 millis")
+      yield* start("after the wait")
+      yield* TestClock.adjust("299 millis")
+      assert.strictEqual(begun.length, 2)
+      yield* TestClock.adjust("1 milli")
+      assert.strictEqual(begun[2], "after the wait")
+      yield* Fiber.join(account)
+    }))
+
+  it.effect("pauses once for several waits of one account, and not for those that outlive its work", () =>
+    Effect.gen(function*() {
+      const { begun, precedence, start } = yield* makeSteps
+      const other = yield* Effect.forkChild(precedence.withPrecedence(Effect.sleep(500)), immediately)
+      const waits = Effect.forEach([100, 200], (ms) => withoutPrecedence(Effect.sleep(ms)), { concurrency: 2 })
+      const forked = Effect.forkDetach(withoutPrecedence(Effect.sleep(300)), immediately)
+      yield* Effect.forkChild(precedence.withPrecedence(Effect.andThen(forked, waits)), immediately)
+      yield* start("a")
+      yield* TestClock.adjust("499 millis")
+      assert.deepStrictEqual(begun, [])
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(begun, ["a"])
+      yield* Fiber.join(other)
+      yield* start("b")
+      assert.deepStrictEqual(begun, ["a", "b"])
     }))
 
   it.effect("ends with interrupted and failed work", () =>
