@@ -38,7 +38,9 @@ export const make = (state: State): Pings["Service"] =>
     listTopicsSince: Effect.fn("Pings.listTopicsSince")((since) =>
       operation(state, () => [
         ...new Set(
-          state.pings.slice(0, maxRecentPings).filter(({ ping }) => ping.receivedAt >= since).map(({ ping }) => ping.topic)
+          state.pings.slice(0, maxRecentPings).filter(({ ping }) => ping.receivedAt >= since).map(({ ping }) =>
+            ping.topic
+          )
         )
       ])
     ),

@@ -24,5 +24,7 @@ export const inReadingRoom = <A>(
 ): Effect.Effect<A> => {
   const bytes = readingBytes(resource.url, body)
   const run = bytes === 0 ? effect : withRoom(readingMemory, { ...workerTurnOf(resource), bytes }, effect)
-  return resource.strangersOnly !== true && (isAwaited || body.length >= minPrecedingBytes) ? precedence.withPrecedence(run) : run
+  return resource.strangersOnly !== true && (isAwaited || body.length >= minPrecedingBytes)
+    ? precedence.withPrecedence(run)
+    : run
 }

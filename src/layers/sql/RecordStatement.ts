@@ -47,7 +47,8 @@ const isNewVersion = "q.keeps_version and not coalesce(q.old_fingerprint = q.fin
 /** Columns of large values, which are read where the statement stores them. */
 const largeColumns = ["document", "whole"]
 
-const largeValue = (name: "document" | "whole"): string => subscriptOf(writeColumns.full, firstWrite, name, "q.position")
+const largeValue = (name: "document" | "whole"): string =>
+  subscriptOf(writeColumns.full, firstWrite, name, "q.position")
 
 const keepVersions = `v as (
   insert into document_versions (resource_id, content_type, document, created_at)
@@ -93,9 +94,7 @@ const partsOf = (shape: RecordShape) => {
     contentColumns: ", content_type, document",
     content: `,
       case when q.announce = 1 then q.content_type when h.hub then q.whole_type end,
-      case when q.announce = 1 then ${largeValue("document")} when h.hub then ${
-      largeValue("whole")
-    } end`,
+      case when q.announce = 1 then ${largeValue("document")} when h.hub then ${largeValue("whole")} end`,
     hub: `cross join lateral (
       select q.announce = 0 and ${largeValue("whole")} is not null and exists (
         select from subscriptions u where u.resource_id = q.id and u.face = 1 and ${isLive("u")}
@@ -130,9 +129,9 @@ const makeRecordSql = (shape: RecordShape): string => {
   return `
 with q as (
   select p.*, t.fingerprint as old_fingerprint, t.in_error as was_in_error, t.sequence as last_sequence
-  from ${subscriptsOf(writeColumns[shape], firstWrite, part.apart)} p join resource_state t on t.resource_id = p.id and ${
-    isWritten("t.resource_id")
-  }
+  from ${
+    subscriptsOf(writeColumns[shape], firstWrite, part.apart)
+  } p join resource_state t on t.resource_id = p.id and ${isWritten("t.resource_id")}
   order by p.id for no key update of t
 ),
 s0 as (
