@@ -9,6 +9,8 @@ import {
   type SubscriptionItem,
   SubscriptionStore
 } from "#domain/ports/SubscriptionStore.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import { tooManySentence } from "#domain/SubscriptionMaximum.ts"
 import { initialPeriodSeconds, resourceProfileOf, type ResourceState } from "#domain/poll/Resource.ts"
 import { isInRange, matchAll, type Search } from "#domain/Search.ts"
 import { shownFormat, type Subscription } from "#domain/Subscription.ts"
@@ -19,13 +21,17 @@ import { isLive, loaded, operation, settle, type State, type Subscriber, subscri
 export const make = (state: State): SubscriptionStore["Service"] =>
   SubscriptionStore.of({
     subscribe: Effect.fn("SubscriptionStore.subscribe")((wanted) =>
-      operation(state, (now) => subscribe(state, wanted, now))
+      withinMaximum(state, [wanted], operation(state, (now) => subscribe(state, wanted, now)))
     ),
     subscribeAll: Effect.fn("SubscriptionStore.subscribeAll")((wanted) =>
-      operation(state, (now) => {
-        const known = new Set(state.idByUrl.keys())
-        return wanted.map((one) => importOne(state, one, now, !known.has(one.topic.canonical)))
-      })
+      withinMaximum(
+        state,
+        wanted,
+        operation(state, (now) => {
+          const known = new Set(state.idByUrl.keys())
+          return wanted.map((one) => importOne(state, one, now, !known.has(one.topic.canonical)))
+        })
+      )
     ),
     findUnwatched: Effect.fn("SubscriptionStore.findUnwatched")((urls) =>
       operation(state, (now) =>
@@ -235,9 +241,22 @@ const resourceOf = (state: State, id: number): ResourceState => {
   return resource
 }
 
+const withinMaximum = <A>(
+  state: State,
+  wanted: ReadonlyArray<NewSubscription>,
+  effect: Effect.Effect<A, StoreError>
+): Effect.Effect<A, StoreError> =>
+  Effect.suspend(() => {
+    const { accountId = 0, maxOfAccount = Number.POSITIVE_INFINITY } = wanted[0] ?? {}
+    const created = wanted.filter((one) => single(state, one) === undefined).length
+    return created > 0 && held(state, accountId, () => true).length + created > maxOfAccount
+      ? Effect.fail(new StoreError({ reason: { _tag: "TooMany", message: tooManySentence(maxOfAccount) } }))
+      : effect
+  })
+
 const subscribe = (state: State, wanted: NewSubscription, now: number) => {
-  const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
   const existing = single(state, wanted)
+  const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
   if (wanted.state === "active") state.unwatchedSince.delete(resourceId)
   const stands = wanted.state === "pending" && existing?.subscription.state === "active" &&
     !hasLeaseEnded(existing.subscription, now)

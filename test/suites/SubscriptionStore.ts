@@ -436,6 +436,34 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual([yield* count(10), yield* count(2)], [3, 2])
     }))
 
+  it.effect("keeps the maximum of an account for requests and imports at the same moment", () =>
+    Effect.gen(function*() {
+      const { id } = yield* newAccount
+      const make = () => wantedBy(id, { maxOfAccount: 5 })
+      const first = make()
+      yield* subscribe(first)
+      const attempts = [
+        ...Array.from({ length: 6 }, () => Effect.as(subscribe(make()), 1)),
+        ...Array.from({ length: 3 }, () =>
+          Effect.as(SubscriptionStore.use((store) => store.subscribeAll([make(), make()])), 2))
+      ]
+      const results = yield* Effect.forEach(attempts, (attempt) => Effect.result(attempt), { concurrency: "unbounded" })
+      const made = results.reduce((sum, result) => sum + Result.getOrElse(result, () => 0), 0)
+      const count = SubscriptionStore.use((store) => store.countOfAccount(id, 100))
+      assert.deepStrictEqual([made, yield* count], [4, 5])
+      for (const result of results) {
+        if (Result.isSuccess(result)) continue
+        assert.strictEqual(result.failure.reason._tag, "TooMany")
+        assert.match(result.failure.message, /^Your account can have at most 5 subscriptions\. /)
+      }
+      assert.isFalse((yield* subscribe({ ...first, format: "json" })).created)
+      const again = yield* SubscriptionStore.use((store) => store.subscribeAll([first]))
+      assert.deepStrictEqual(again.map(({ created }) => created), [false])
+      const refused = make()
+      yield* Effect.flip(subscribe(refused))
+      assert.isTrue((yield* subscribe({ ...refused, maxOfAccount: 6 })).created)
+    }))
+
   it.effect("counts live subscriptions of the hub face whose callbacks agreed in a network, and a later agreement moves them", () =>
     Effect.gen(function*() {
       const network = `${unique("network")}/24`

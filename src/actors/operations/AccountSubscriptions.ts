@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
 import type { Caller } from "#domain/Account.ts"
-import { countOf } from "#domain/Count.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { tooManySentence } from "#domain/SubscriptionMaximum.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
 /** Lookups at once. */
@@ -11,8 +11,8 @@ const lookupConcurrency = 16
 /**
  * The maximum of subscriptions that an operator sets for an account.
  *
- * Counted before the subscription is stored, so that requests at the same moment can exceed the maximum by their number. A change of an
- * existing subscription is always possible. An account without a maximum costs no query.
+ * Counted before a callback is verified. The store counts again, one request of an account at a time, so that requests at the same moment
+ * do not exceed the maximum. A change of an existing subscription is always possible. An account without a maximum costs no query.
  */
 export const makeAccountSubscriptions = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
@@ -35,14 +35,12 @@ export const makeAccountSubscriptions = Effect.gen(function*() {
   /** Refuses the subscriptions if one of them is beyond the maximum. */
   const checkRoom = Effect.fnUntraced(function*(caller: Caller, wanted: ReadonlyArray<NewSubscription>) {
     const surplus = yield* findSurplus(caller, wanted)
-    if (surplus.length > 0) return yield* badParameter("hub.topic", tooManySentence(caller))
+    if (surplus.length > 0) return yield* badParameter("hub.topic", tooManySentence(caller.account.maxSubscriptions ?? 0))
   })
 
   return { checkRoom, findSurplus }
 })
 
-export const tooManySentence = ({ account: { maxSubscriptions = 0 } }: Caller): string =>
-  `Your account can have at most ${
-    countOf(maxSubscriptions, "subscription")
-  }. Unsubscribe some, or ask the operator of this ` +
-  "service for a higher limit."
+/** The maximum of the caller's account, for a new subscription. */
+export const maximumOf = ({ account: { maxSubscriptions } }: Caller): Pick<NewSubscription, "maxOfAccount"> =>
+  maxSubscriptions === undefined ? {} : { maxOfAccount: maxSubscriptions }

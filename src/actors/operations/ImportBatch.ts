@@ -3,11 +3,12 @@ import type { Caller } from "#domain/Account.ts"
 import { merge } from "#domain/Labels.ts"
 import { type ImportedSubscription, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
+import { tooManySentence } from "#domain/SubscriptionMaximum.ts"
 import type { ListLine } from "#domain/transfer/ListLine.ts"
 import { maskCredentials } from "#domain/UrlCredentials.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import type { ImportDefaults, LineResult } from "./Import.ts"
-import { makeAccountSubscriptions, tooManySentence } from "./AccountSubscriptions.ts"
+import { makeAccountSubscriptions } from "./AccountSubscriptions.ts"
 import { makeParseListed } from "./ParseListed.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
@@ -20,6 +21,9 @@ const refreshConcurrency = 16
 
 /** Owners that are notified at once. */
 const notifyConcurrency = 64
+
+/** Attempts to store a batch while other requests use up the maximum of the account. */
+const maxSaves = 8
 
 /** Time between two first fetches of new resources, in ms, so that an import does not delay the polls of others. */
 const firstFetchSpacingMs = 4
@@ -71,6 +75,18 @@ export const makeImportBatch = Effect.gen(function*() {
     })
   })
 
+  /** Another request may take the room that was found: the next attempt finds the rest. */
+  const saveWithRoom = Effect.fnUntraced(
+    function*(caller: Caller, all: ReadonlyArray<NewSubscription>) {
+      const surplus = new Set((yield* findSurplus(caller, all)).map(nameOf))
+      const wanted = all.filter((one) => !surplus.has(nameOf(one)))
+      yield* refreshUnwatched(wanted)
+      const stored = yield* save(wanted)
+      return { byName: new Map(wanted.map((one, index) => [nameOf(one), stored[index]])), surplus }
+    },
+    Effect.retry({ times: maxSaves - 1, while: ({ reason }) => reason._tag === "BadParameter" })
+  )
+
   return Effect.fnUntraced(function*(
     lines: ReadonlyArray<ListLine>,
     caller: Caller,
@@ -87,16 +103,12 @@ export const makeImportBatch = Effect.gen(function*() {
         )
         : Effect.succeed(unreadable(line)), { concurrency: checkConcurrency })
     const unique = mergeRepeated(checked.filter((one) => "wanted" in one))
-    const surplus = new Set((yield* findSurplus(caller, [...unique.values()])).map(nameOf))
-    for (const name of surplus) unique.delete(name)
-    yield* refreshUnwatched([...unique.values()])
-    const stored = yield* save([...unique.values()])
-    const byName = new Map([...unique.keys()].map((name, index) => [name, stored[index]]))
+    const { byName, surplus } = yield* saveWithRoom(caller, [...unique.values()])
     const seen = new Set<string>()
     return checked.map((one) => {
       if (!("wanted" in one)) return one
       const name = nameOf(one.wanted)
-      if (surplus.has(name)) return refused(one.line, one.topic, tooManySentence(caller))
+      if (surplus.has(name)) return refused(one.line, one.topic, tooManySentence(caller.account.maxSubscriptions ?? 0))
       const isFirst = !seen.has(name)
       seen.add(name)
       return resultOf(one, byName.get(name), isFirst)

@@ -9,6 +9,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
+import { maximumOf } from "./AccountSubscriptions.ts"
 import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import type { SubscribeRequest } from "./Hub.ts"
@@ -35,6 +36,7 @@ export const makeParseSubscription = Effect.gen(function*() {
     if (channel === "webhook") yield* checkAddress(callback.given, "hub.callback")
     return {
       accountId: request.caller.account.id,
+      ...maximumOf(request.caller),
       topic,
       partition: Topic.partitionOf(topic.host),
       periodSeconds: firstPeriod(topic.canonical, minPeriodSeconds),

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { isUnavailable, type StoreError } from "#domain/ports/StoreError.ts"
-import { type Refusal, refuse, refuseUnavailable, Unavailable } from "#domain/Refusal.ts"
+import { badParameter, type Refusal, refuse, refuseUnavailable, Unavailable } from "#domain/Refusal.ts"
 
 /** Reason for callers while the database is unavailable; a retry makes sense after 5 s. */
 export const databaseUnavailable = new Unavailable({
@@ -21,6 +21,8 @@ export const refuseStoreErrors = <A, R>(effect: Effect.Effect<A, StoreError, R>)
     (error) =>
       error.reason._tag === "NoRoom"
         ? Effect.fail(tooMuchContent)
+        : error.reason._tag === "TooMany"
+        ? Effect.fail(badParameter("hub.topic", error.message))
         : isUnavailable(error)
         ? Effect.fail(refuse(databaseUnavailable))
         : Effect.die(error)

@@ -9,7 +9,7 @@ import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
-import { makeAccountSubscriptions } from "./AccountSubscriptions.ts"
+import { makeAccountSubscriptions, maximumOf } from "./AccountSubscriptions.ts"
 import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import { makeFeedDiscovery } from "./FeedDiscovery.ts"
@@ -39,6 +39,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
     yield* checkFragment(topic, "node")
     const subscription: NewSubscription = {
       accountId: caller.account.id,
+      ...maximumOf(caller),
       topic,
       partition: Topic.partitionOf(topic.host),
       periodSeconds: firstPeriod(topic.canonical, minPeriodSeconds),

@@ -5,10 +5,10 @@ import { reasonOf } from "./Reason.ts"
  * Failure of a statement.
  *
  * `Unavailable` passes: the database is down, overloaded or restarting, and callers retry. `NoRoom` passes: the memory is full of large
- * content. `Defect` stays: a bug or a damaged database.
+ * content. `TooMany`: the account has its maximum of subscriptions; the message is for its owner. `Defect` stays: a bug or a damaged database.
  */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
-  reason: reasonOf(["Unavailable", "NoRoom", "Defect"])
+  reason: reasonOf(["Unavailable", "NoRoom", "TooMany", "Defect"])
 }) {
   override get message(): string {
     return this.reason.message

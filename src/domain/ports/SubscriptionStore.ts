@@ -14,6 +14,8 @@ export interface NewSubscription extends
     "id" | "resourceId" | "topic" | "previousSecret" | "previousSecretUntil" | "failing" | "unreadable" | "createdAt"
   >
 {
+  /** Subscriptions that the account can have, with this one. A new one beyond it fails with `TooMany`. */
+  readonly maxOfAccount?: number
   /** Time for which another, stored secret goes on signing; 0 by default. */
   readonly secretGraceSeconds?: number
   readonly topic: Topic

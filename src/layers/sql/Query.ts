@@ -76,12 +76,12 @@ const noteWriteFailure = Effect.fnUntraced(function*(error: SqlError.SqlError | 
 const writeFailures: ReadonlyMap<string, WriteFailureReason> = new Map([["53100", "full"], ["25006", "read-only"]])
 
 /** Retries a transaction that a deadlock or failed serialization has rolled back: 5 times, after about 10, 20, 40, 80 and 160 ms. */
-export const retryConflicts = <A, R>(
-  work: Effect.Effect<A, SqlError.SqlError, R>
-): Effect.Effect<A, SqlError.SqlError, R> =>
+export const retryConflicts = <A, E extends SqlError.SqlError | StoreError, R>(
+  work: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.retry(work, { while: isConflict, times: 5, schedule: Schedule.jittered(Schedule.exponential("10 millis")) })
 
-const isConflict = ({ reason }: SqlError.SqlError) =>
+const isConflict = ({ reason }: SqlError.SqlError | StoreError) =>
   reason._tag === "DeadlockError" || reason._tag === "SerializationError"
 
 export const storeError = (error: SqlError.SqlError): StoreError =>

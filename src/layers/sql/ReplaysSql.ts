@@ -57,7 +57,7 @@ export const layer = Layer.effect(
 
 const enqueue = (sql: SqlClient.SqlClient) =>
   Effect.fn("Replays.enqueue")((subscriptionId: number, replay: ReplayContent, bounds: ReplayLimits) =>
-    run(retryConflicts<ReplayOutcome, never>(sql.withTransaction(insertBounded(sql, subscriptionId, replay, bounds))))
+    run(retryConflicts(sql.withTransaction(insertBounded(sql, subscriptionId, replay, bounds))))
   )
 
 /** The advisory lock queues the replays of an account one by one, so that the counts behind the lock are complete. */

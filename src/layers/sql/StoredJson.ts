@@ -61,6 +61,7 @@ const newSubscriptionFields = {
   topic: Schema.Struct({ given: Schema.String, canonical: Schema.String, host: Schema.String }),
   partition: Schema.Finite,
   periodSeconds: Schema.optionalKey(Schema.Finite),
+  maxOfAccount: Schema.optionalKey(Schema.Finite),
   firstFetchAt: Schema.optionalKey(Schema.Finite)
 } satisfies { readonly [field in keyof NewSubscription]-?: Schema.Top }
 

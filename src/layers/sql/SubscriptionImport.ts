@@ -17,6 +17,7 @@ import {
   type SubscriptionRow,
   subscriptionSelect
 } from "./SubscriptionRows.ts"
+import { checkMaximum, lockAccount } from "./SubscriptionMaximum.ts"
 import { column, instant, urlKey } from "./Values.ts"
 
 /** A wanted subscription with its sealed values and, from the second statement on, its resource. */
@@ -115,17 +116,25 @@ export const subscribeAll = (sql: SqlClient.SqlClient, box: Box) =>
       headers: one.headers === undefined ? null : box.seal(JSON.stringify(one.headers), secretPurpose("headers", one)),
       resourceId: 0
     }))
-    return yield* run(retryConflicts(sql.withTransaction(write(sql, box, first.accountId, rows, now))))
+    return yield* run(retryConflicts(sql.withTransaction(write(sql, box, first, rows, now))))
   })
 
 const write = Effect.fnUntraced(
-  function*(sql: SqlClient.SqlClient, box: Box, accountId: number, rows: ReadonlyArray<WantedRow>, now: number) {
+  function*(
+    sql: SqlClient.SqlClient,
+    box: Box,
+    { accountId, maxOfAccount }: NewSubscription,
+    rows: ReadonlyArray<WantedRow>,
+    now: number
+  ) {
+    yield* lockAccount(sql, accountId, maxOfAccount)
     const createdResources = yield* createResources(sql, rows, now)
     const upserted = yield* sql.unsafe<{ id: number; created: boolean }>(upsertSql, [
       now,
       accountId,
       ...encodeRows(subscriptionColumns, rows)
     ])
+    if (upserted.some(({ created }) => created)) yield* checkMaximum(sql, accountId, maxOfAccount)
     const watched = rows.filter(({ wanted }) => wanted.state === "active").map(({ resourceId }) => resourceId)
     yield* sql.unsafe(
       `update resources set unwatched_since = null where id = any(array(

@@ -19,6 +19,7 @@ import {
   type SubscriptionRow,
   subscriptionSelect
 } from "./SubscriptionRows.ts"
+import { checkMaximum, lockAccount } from "./SubscriptionMaximum.ts"
 import { previousAfterSubscribe } from "./SubscriptionSecrets.ts"
 import { markWatched, settleUnwatched, unmarkWatched } from "./UnwatchedResources.ts"
 import { column, instant, padValues, urlKey } from "./Values.ts"
@@ -27,8 +28,10 @@ export const subscribe = (sql: SqlClient.SqlClient, box: Box) =>
   Effect.fn("SubscriptionStore.subscribe")(function*(wanted: NewSubscription) {
     const now = yield* Clock.currentTimeMillis
     const { resource, row } = yield* run(sql.withTransaction(Effect.gen(function*() {
+      yield* lockAccount(sql, wanted.accountId, wanted.maxOfAccount)
       const resourceId = yield* createResource(sql, wanted, now)
       const row = yield* upsert(sql, box, wanted, resourceId, now)
+      if (row?.created === true) yield* checkMaximum(sql, wanted.accountId, wanted.maxOfAccount)
       if (wanted.state === "active") yield* markWatched(sql, resourceId)
       if (row?.created === false && wanted.channel === "xmpp") yield* forgetBounces(sql, row.id)
       return { row, resource: yield* selectResource(sql, resourceId, now) }
