@@ -444,8 +444,10 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* subscribe(first)
       const attempts = [
         ...Array.from({ length: 6 }, () => Effect.as(subscribe(make()), 1)),
-        ...Array.from({ length: 3 }, () =>
-          Effect.as(SubscriptionStore.use((store) => store.subscribeAll([make(), make()])), 2))
+        ...Array.from(
+          { length: 3 },
+          () => Effect.as(SubscriptionStore.use((store) => store.subscribeAll([make(), make()])), 2)
+        )
       ]
       const results = yield* Effect.forEach(attempts, (attempt) => Effect.result(attempt), { concurrency: "unbounded" })
       const made = results.reduce((sum, result) => sum + Result.getOrElse(result, () => 0), 0)

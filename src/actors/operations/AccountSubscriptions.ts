@@ -35,7 +35,9 @@ export const makeAccountSubscriptions = Effect.gen(function*() {
   /** Refuses the subscriptions if one of them is beyond the maximum. */
   const checkRoom = Effect.fnUntraced(function*(caller: Caller, wanted: ReadonlyArray<NewSubscription>) {
     const surplus = yield* findSurplus(caller, wanted)
-    if (surplus.length > 0) return yield* badParameter("hub.topic", tooManySentence(caller.account.maxSubscriptions ?? 0))
+    if (surplus.length > 0) {
+      return yield* badParameter("hub.topic", tooManySentence(caller.account.maxSubscriptions ?? 0))
+    }
   })
 
   return { checkRoom, findSurplus }
