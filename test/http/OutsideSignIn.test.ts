@@ -136,6 +136,33 @@ describe("OpenID Connect", () => {
       assert.include(replayed.text, "invalid_grant")
     }).pipe(Effect.scoped))
 
+  it.live("works below a base path, whether a proxy strips it or not, and so does the sign-out", () =>
+    Effect.gen(function*() {
+      const provider = yield* openIdProvider
+      const baseUrl = "http://windhover.example/a/push"
+      const dashboard = yield* serveDashboard({ settings: { ...oidcSettings(provider), baseUrl } })
+      const { get, send } = dashboard
+      for (const prefix of ["", "/a/push"]) {
+        assert.include((yield* get(`${prefix}/dashboard/sign-in`)).text, `href="/a/push${startPath}`)
+        const { callback, cookie, started, target } = yield* begin(dashboard)
+        assert.strictEqual(target.searchParams.get("redirect_uri"), `${baseUrl}${startPath}/callback`)
+        assert.match(started.headers.get("set-cookie") ?? "", /^__Host-windhover-a-push-sign-in=[\w-]+; Path=\/; /)
+        const path = `${callback.pathname.slice("/a/push".length - prefix.length)}${callback.search}`
+        const signedIn = yield* get(path, cookie)
+        assert.deepStrictEqual([signedIn.status, signedIn.headers.get("refresh")], [
+          200,
+          "0; url=/a/push/dashboard/tokens"
+        ])
+        assert.match(signedIn.headers.get("set-cookie") ?? "", /^__Host-windhover-a-push=[\w-]{43}; Path=\/; /)
+        const session = signedIn.cookie ?? ""
+        assert.strictEqual((yield* get(`${prefix}/dashboard`, session)).status, 200)
+        const out = yield* send(session, `${prefix}/dashboard/sign-out`)
+        assert.strictEqual(out.headers.get("location"), "/a/push/dashboard/sign-in")
+        assert.match(out.headers.get("set-cookie") ?? "", /^__Host-windhover-a-push=; Path=\/; Max-Age=0/)
+        assert.strictEqual((yield* get(`${prefix}/dashboard`, session)).status, 303)
+      }
+    }).pipe(Effect.scoped))
+
   it.live("reads the claim at the endpoint for claims, if the token has none", () =>
     Effect.gen(function*() {
       const provider = yield* openIdProvider
