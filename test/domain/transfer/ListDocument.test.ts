@@ -62,6 +62,13 @@ describe("OPML", () => {
     assert.deepStrictEqual(brief(text.replace("ISO-8859-1", "x-unknown")), ["1 http://a/ \u00dcber"])
   })
 
+  it("keeps 16,384 characters of an attribute", () => {
+    const [line] = read(
+      `<opml><body><outline text="A" xmlUrl="https://a.example/${"a".repeat(20_000)}"/></body></opml>`
+    )
+    assert.strictEqual(line?._tag === "Item" && line.item.topic.length, 16_384)
+  })
+
   it("tells that a document is no OPML, or is cut", () => {
     assert.deepStrictEqual(brief("<rss><channel/></rss>"), [
       "1 Fault: The XML is no OPML: it begins with <rss>. To watch a feed, subscribe to its URL."
