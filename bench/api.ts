@@ -24,13 +24,19 @@ const node = join(import.meta.dirname, "../bin/node")
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
-/** CPU seconds of a process per 1,000 responses of an address, after a warm-up with a quarter of them. */
-const measureCpu = async (pid: number, origin: string, path: string, count = 4_000): Promise<number> => {
+/** CPU seconds of a process per 1,000 responses of these paths in turn, after a warm-up with a quarter of them. */
+const measureCpu = async (
+  pid: number,
+  origin: string,
+  paths: ReadonlyArray<string>,
+  count = 4_000
+): Promise<number> => {
   const agent = new Agent({ connections: 16 })
   const headers = { authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}` }
   /** Several workers share one iterator. */
   const run = async (turns: Iterable<number>) => {
-    for (const _ of turns) {
+    for (const turn of turns) {
+      const path = paths[turn % paths.length] ?? "/"
       const { body, statusCode } = await agent.request({ origin, path, method: "GET", headers })
       const length = (await body.arrayBuffer()).byteLength
       if (statusCode !== 200) throw new Error(`${path}: ${statusCode}, ${length} bytes`)
@@ -61,23 +67,27 @@ const measureRequests = async (): Promise<ReadonlyArray<string>> => {
     })
   }
   const rows: Array<string> = []
+  const lists = Array.from({ length: 20 }, (_, i) => `/?hub.mode=list&by_page=${20 + i}`)
+  const retrieves = Array.from(
+    { length: 20 },
+    (_, i) => `/?hub.mode=retrieve&format=json&hub.topic=${encodeURIComponent(`${outside}/same/${i}`)}`
+  )
   for (
-    const [name, path] of [
-      ["list, 20 of 20", "/?hub.mode=list"],
-      [
-        "retrieve, 10 entries, JSON",
-        `/?hub.mode=retrieve&format=json&hub.topic=${encodeURIComponent(`${outside}/same/1`)}`
-      ]
+    const [name, paths] of [
+      ["list, 20 of 20, the same of 16 clients", lists.slice(0, 1)],
+      ["list, 20 of 20, different pages", lists],
+      ["retrieve, 10 entries, JSON, the same of 16 clients", retrieves.slice(1, 2)],
+      ["retrieve, 10 entries, JSON, different topics", retrieves]
     ] as const
   ) {
-    const { length } = await (await fetch(`${service.url}${path}`, {
+    const { length } = await (await fetch(`${service.url}${paths[0]}`, {
       headers: { authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}` }
     })).text()
     const rounds: Array<readonly [api: number, bare: number]> = []
     for (let round = 0; round < 3; round++) {
       rounds.push([
-        await measureCpu(service.pid, service.url, path),
-        await measureCpu(bare.pid ?? 0, floor, `/?size=${length}`)
+        await measureCpu(service.pid, service.url, paths),
+        await measureCpu(bare.pid ?? 0, floor, [`/?size=${length}`])
       ])
     }
     const [api, least] = [median(rounds.map(([api]) => api)), median(rounds.map(([, bare]) => bare))]

@@ -46,7 +46,7 @@ export const layer = Layer.effect(
     const byXmppLogin = new RateLimiter(xmppFailureLimit, { maxKeys, maxDebtMs })
     const limitRequests = makeRequestLimiter(requestsPerMinute)
 
-    const authenticateLogin = Effect.fn("Authentication.authenticateLogin")(function*(
+    const authenticateLogin = Effect.fnUntraced(function*(
       request: HttpServerRequest,
       credentials: Credentials
     ) {
@@ -55,7 +55,7 @@ export const layer = Layer.effect(
       return caller
     })
 
-    const authenticate = Effect.fn("Authentication.authenticate")(function*(
+    const authenticate = Effect.fnUntraced(function*(
       request: HttpServerRequest,
       parameters: Parameters
     ) {

@@ -45,6 +45,26 @@ const order = (it: Vitest.MethodsNonLive<Stores>) => {
       ])
     }))
 
+  it.effect("gives readers at the same time their own pages, a large one too", () =>
+    Effect.gen(function*() {
+      const { resource: small } = yield* newSubscription()
+      const { resource: large } = yield* newSubscription()
+      const text = "x".repeat(200_000)
+      yield* at(1)(record(found(small, [entry("a"), entry("b"), entry("c")])))
+      yield* at(1)(
+        record(found(large, ["d", "e"].map((id) => entry(id, { content: [{ value: text, type: "text" }] }))))
+      )
+      const pages = yield* Effect.all([
+        ids({ resourceIds: [small.id], count: 2 }),
+        ids({ resourceIds: [large.id], count: 1 }),
+        ids({ resourceIds: [small.id], count: 2 }),
+        ids({ resourceIds: [small.id, small.id], count: 3 }),
+        ids({ resourceIds: [large.id], count: 2 }),
+        ids({ resourceIds: [small.id + 1_000_000], count: 2 })
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(pages, [["c", "b"], ["e"], ["c", "b"], ["c", "b", "a"], ["e", "d"], []])
+    }))
+
   it.effect("gives entries as they were recorded, with their resource and when they were first seen", () =>
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()

@@ -554,6 +554,33 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.list({ ...query, search, counted: true }), counted)
     }))
 
+  it.effect("gives accounts at the same time their own pages, those behind a hundred subscriptions too", () =>
+    Effect.gen(function*() {
+      const store = yield* SubscriptionStore
+      const [one, other] = [yield* newAccount, yield* newAccount]
+      const made = yield* store.subscribeAll(Array.from({ length: 103 }, () => wantedBy(one.id)))
+      const { subscription } = yield* subscribe(wantedBy(other.id))
+      const ids = made.map(({ subscription: { id } }) => id)
+      const listed = (accountId: number, page: number, byPage: number) =>
+        Effect.map(store.list({ accountId, page, byPage }), ({ items }) => items.map((item) => item.subscription.id))
+      const pages = yield* Effect.all([
+        listed(one.id, 1, 3),
+        listed(other.id, 1, 3),
+        listed(one.id, 2, 3),
+        listed(one.id, 20, 5),
+        listed(one.id, 21, 5),
+        listed(one.id, 1, 3)
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(pages, [
+        ids.slice(0, 3),
+        [subscription.id],
+        ids.slice(3, 6),
+        ids.slice(95, 100),
+        ids.slice(100),
+        ids.slice(0, 3)
+      ])
+    }))
+
   it.effect("has nothing for an account without subscriptions", () =>
     Effect.gen(function*() {
       const account = yield* newAccount

@@ -21,7 +21,7 @@ export const makeList = Effect.gen(function*() {
     )
   })
 
-  return Effect.fn("Hub.list")(function*({ caller, presence = false, search, ...query }: ListRequest) {
+  return Effect.fnUntraced(function*({ caller, presence = false, search, ...query }: ListRequest) {
     const page = yield* refuseStoreErrors(subscriptions.list({
       accountId: caller.account.id,
       ...query,

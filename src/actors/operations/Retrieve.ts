@@ -83,7 +83,7 @@ export const makeRetrieve = Effect.gen(function*() {
     }
   )
 
-  return Effect.fn("Hub.retrieve")(function*(request: RetrieveRequest) {
+  return Effect.fnUntraced(function*(request: RetrieveRequest) {
     const { callback, search, topic } = request
     if (topic !== undefined) return yield* retrieveTopic(request, topic)
     if (search !== undefined) return yield* retrieveFeeds(request, search, "what hub.callback asks for")

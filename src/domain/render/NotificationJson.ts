@@ -31,15 +31,28 @@ export interface JsonNotification {
 /** Renders a notification, a failure notification or a retrieve response. */
 export const renderJson = ({ status, header, entries, retrieve }: JsonNotification): string => {
   const error = entries === undefined
-  return stringify({
+  const head = stringify({
     status: statusToJson(status),
     title: error ? "" : plainTextOf(header?.title) ?? "",
     subtitle: error ? undefined : plainTextOf(header?.subtitle),
     updated: error ? null : toSeconds(header?.updated) ?? null,
     id: error ? "" : getFeedId(header, status),
-    standardLinks: error ? undefined : groupLinks(completeLinks(header?.links, header?.title)),
-    items: entries?.map((entry) => toItem(entry, retrieve === true))
+    standardLinks: error ? undefined : groupLinks(completeLinks(header?.links, header?.title))
   })
+  if (error) return head
+  const items = retrieve === true ? entries.map(renderRetrieved) : entries.map(renderEntryJson)
+  return `${head.slice(0, -1)},"items":[${items.join(",")}]}`
+}
+
+/** Items of retrieve responses. Requests that share a read have the same entries, and render each one once. */
+const retrieved = new WeakMap<Entry, string>()
+
+const renderRetrieved = (entry: Entry): string => {
+  const known = retrieved.get(entry)
+  if (known !== undefined) return known
+  const json = stringify(toItem(entry, true))
+  retrieved.set(entry, json)
+  return json
 }
 
 /** Renders a single item. */

@@ -33,10 +33,10 @@ export const renderList = (
   { caller, ifNoneMatch, jsonp }: Pick<ApiCall, "caller" | "ifNoneMatch" | "jsonp">
 ): HttpServerResponse => {
   const showsSecret = caller.rights.has("subscribe")
-  const json = JSON.stringify(
-    meta === undefined
-      ? items.map((item) => ({ subscription: subscriptionJson(item, showsSecret, {}) }))
-      : {
+  const json = meta === undefined
+    ? renderItems(items, showsSecret)
+    : JSON.stringify(
+      {
         subscriptions: items.map((item) => ({
           subscription: {
             id: item.subscription.id,
@@ -51,8 +51,21 @@ export const renderList = (
         })),
         meta: { ...meta, by_page: meta.byPage }
       }
-  )
+    )
   return jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
+}
+
+/** Rendered lists by their items, with and without secrets: requests that share a read share its text. */
+const withSecrets = new WeakMap<ReadonlyArray<ListedSubscription>, string>()
+const withoutSecrets = new WeakMap<ReadonlyArray<ListedSubscription>, string>()
+
+const renderItems = (items: ReadonlyArray<ListedSubscription>, showsSecret: boolean): string => {
+  const rendered = showsSecret ? withSecrets : withoutSecrets
+  const known = rendered.get(items)
+  if (known !== undefined) return known
+  const json = JSON.stringify(items.map((item) => ({ subscription: subscriptionJson(item, showsSecret, {}) })))
+  rendered.set(items, json)
+  return json
 }
 
 const subscriptionJson = (

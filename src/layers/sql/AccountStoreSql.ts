@@ -120,9 +120,7 @@ export const layerWith = (cost: Passwords.Cost) =>
         remove: changing(remove(sql)),
         list: list(sql),
         setPassword: changing(setPassword(sql, passwords)),
-        authenticate: Effect.fn("AccountStore.authenticate")(
-          makeAuthenticate(passwords, makeLookup(genericSql, noteUses), () => generation)
-        ),
+        authenticate: makeAuthenticate(passwords, makeLookup(genericSql, noteUses), () => generation),
         rightsOf: selectRights(genericSql),
         createToken: changing(createToken(sql)),
         listTokens: listTokens(sql),

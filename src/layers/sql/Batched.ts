@@ -73,6 +73,27 @@ export const batched = <In, Out>(
     )
 }
 
+interface SharedReadOptions<In, Out> extends BatchOptions<In, Out> {
+  /** Equal inputs have equal keys. */
+  readonly keyOf: (input: In) => string
+}
+
+/**
+ * A batch whose callers with equal inputs share one output, so that the output must be immutable.
+ *
+ * A caller joins only a statement that has not started, and therefore sees every earlier write.
+ */
+export const sharedReads = <In, Out>({ keyOf, run, ...options }: SharedReadOptions<In, Out>) =>
+  batched<In, Out>({
+    ...options,
+    run: Effect.fnUntraced(function*(inputs) {
+      const distinct = new Map(inputs.map((input) => [keyOf(input), input]))
+      const outputs = yield* run([...distinct.values()])
+      const byKey = new Map([...distinct.keys()].map((key, i) => [key, outputs.slice(i, i + 1)]))
+      return inputs.flatMap((input) => byKey.get(keyOf(input)) ?? [])
+    })
+  })
+
 /** Runs one statement, and resumes its callers with their outputs or the failure. */
 const runForCallers = <In, Out>(run: BatchOptions<In, Out>["run"]) => {
   const runFor = (callers: ReadonlyArray<Waiter<In, Out>>): Effect.Effect<void> =>

@@ -3,6 +3,7 @@ import type { SqlClient } from "effect/sql"
 import { hashString } from "#domain/Fingerprint.ts"
 import { ContentRoom, smallContentBytes } from "#domain/ports/ContentRoom.ts"
 import { type EntryPage, EntryStore, maxPageBytes, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
+import { sharedReads } from "./Batched.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
 import { decodeEntry } from "./StoredJson.ts"
@@ -16,6 +17,8 @@ interface PagePosition {
 
 interface EntryRow {
   readonly resource: number
+  /** Index of the reader, from 1; only where several readers share a statement. */
+  readonly position?: number
   /** Null where the page is too large to be read without room. */
   readonly body: string | null
   readonly bytes: number
@@ -35,6 +38,22 @@ const storedEntryOf = (row: EntryRow): StoredEntry => ({
   firstSeen: row.first_seen
 })
 
+/** Maximum of bytes of a page that shares its statement. */
+const maxSharedBytes = smallContentBytes / 4
+
+/** The newest entries of resources ($1), as many as each reader wants ($2). The bodies of a large page are null. */
+const newestSql = `
+  select wanted.position::float8 as position, e.*
+  from unnest($1::int8[], $2::int4[]) with ordinality wanted(id, count, position)
+  cross join lateral (
+    select ${entrySelect}, case when sum(octet_length(body)) over () <= ${maxSharedBytes} then body end as body,
+      ${time} as time, seq
+    from (
+      select * from entries where resource_id = wanted.id order by ${time} desc, seq desc limit wanted.count
+    ) newest
+  ) e
+  order by wanted.position, e.time desc, e.seq desc`
+
 export const layer = Layer.effect(
   EntryStore,
   Effect.map(
@@ -43,12 +62,46 @@ export const layer = Layer.effect(
   )
 )
 
-const readPage = (sql: SqlClient.SqlClient) =>
-  Effect.fn("EntryStore.page")((query: PageQuery) =>
-    run(
-      query.order === "stored" && new Set(query.resourceIds).size > 1 ? readOrdered(sql, query) : selectPage(sql, query)
-    )
-  )
+const readPage = (sql: SqlClient.SqlClient) => {
+  const readNewest = makeReadNewest(sql)
+  return Effect.fnUntraced(function*(query: PageQuery) {
+    const [first, ...others] = new Set(query.resourceIds)
+    const isStored = query.order === "stored"
+    const isPlain = !isStored && others.length === 0 && query.before === undefined && query.after === undefined
+    const newest = isPlain && first !== undefined
+      ? yield* readNewest({ resourceId: first, count: query.count })
+      : undefined
+    if (newest?.isSmall === true) return newest.page
+    return yield* run(isStored && others.length > 0 ? readOrdered(sql, query) : selectPage(sql, query))
+  })
+}
+
+interface NewestEntries {
+  readonly resourceId: number
+  readonly count: number
+}
+
+/**
+ * The newest entries of resources: the common page, with a statement for all its readers. `isSmall` is false for entries of more than
+ * `maxSharedBytes`, which each reader reads alone.
+ */
+const makeReadNewest = (sql: SqlClient.SqlClient) =>
+  sharedReads<NewestEntries, { readonly page: EntryPage; readonly isSmall: boolean }>({
+    keyOf: ({ count, resourceId }) => `${resourceId} ${count}`,
+    maxInputs: 32,
+    run: Effect.fnUntraced(function*(wanted) {
+      const rows = yield* run(sql.unsafe<EntryRow>(newestSql, [
+        column.ids(wanted.map(({ resourceId }) => resourceId)),
+        column.integers(wanted.map(({ count }) => count))
+      ]))
+      const byPosition = Map.groupBy(rows, ({ position }) => position)
+      return wanted.map((_, i) => {
+        const own = byPosition.get(i + 1) ?? []
+        const isSmall = own.every(({ body }) => body !== null)
+        return { isSmall, page: { _tag: "Page", entries: isSmall ? own.map(storedEntryOf) : [] } }
+      })
+    })
+  })
 
 /** Gets the room before the transaction, because the writes of the resources wait for its end. */
 const readOrdered = (sql: SqlClient.SqlClient, query: PageQuery) =>

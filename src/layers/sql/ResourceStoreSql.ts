@@ -1,8 +1,8 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { ResourceStore, type SubscribedResource } from "#domain/ports/ResourceStore.ts"
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
-import { batched } from "./Batched.ts"
+import { batched, sharedReads } from "./Batched.ts"
 import { isOneOf } from "./Conditions.ts"
 import { announceFirst } from "./FirstAnnouncement.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
@@ -78,30 +78,57 @@ const makeLoad = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState)
   })
 
 interface SeenRow extends ProfileRow {
+  /** Index of the input, from 1. */
+  readonly position: number
   readonly id: number
   readonly format: number | null
 }
 
-const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceProfile) => ResourceProfile) =>
-  Effect.fn("ResourceStore.findSubscribed")(function*(accountId: number, url: string) {
-    if (url.includes("\u0000")) return Option.none()
-    const [row] = yield* run(sql.unsafe<SeenRow>(seenSql, [url, accountId]))
-    if (row === undefined) return Option.none()
-    const { format } = formats[row.format ?? -1] ?? {}
-    return Option.some({ resource: withTouch(profileOf(row.id, row)), ...(format !== undefined && { format }) })
+interface WantedTopic {
+  readonly accountId: number
+  readonly url: string
+}
+
+const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceProfile) => ResourceProfile) => {
+  const find = sharedReads<WantedTopic, Option.Option<SubscribedResource>>({
+    keyOf: ({ accountId, url }) => `${accountId} ${url}`,
+    maxInputs: 100,
+    run: Effect.fnUntraced(function*(wanted) {
+      const rows = yield* run(sql.unsafe<SeenRow>(seenSql, [
+        column.texts(wanted.map(({ url }) => url)),
+        column.integers(wanted.map(({ accountId }) => accountId))
+      ]))
+      const found = new Map(rows.map((row) => [row.position, row]))
+      return wanted.map((_, i) => Option.map(Option.fromUndefinedOr(found.get(i + 1)), subscribedOf(withTouch)))
+    })
   })
+  return Effect.fnUntraced(function*(accountId: number, url: string) {
+    return url.includes("\u0000") ? Option.none() : yield* find({ accountId, url })
+  })
+}
+
+const subscribedOf =
+  (withTouch: (resource: ResourceProfile) => ResourceProfile) => (row: SeenRow): SubscribedResource => {
+    const { format } = formats[row.format ?? -1] ?? {}
+    return { resource: withTouch(profileOf(row.id, row)), ...(format !== undefined && { format }) }
+  }
 
 /**
- * The resource of a URL ($1) with the format of the oldest subscription of an account ($2); with more than 1,000, the oldest of 1,000.
+ * The resources of URLs ($1), each with the format of the oldest subscription of an account ($2); with more than 1,000, the oldest of 1,000.
  *
- * The inner query follows the order of the unique index. In the order of the primary key, or without an order,
- * PostgreSQL expects an early match and walks the subscriptions of all accounts.
+ * `limit 1` makes the join a look-up per URL. The query of the subscriptions follows the order of the unique index. In the order of the
+ * primary key, or without an order, PostgreSQL expects an early match and walks the subscriptions of all accounts.
  */
 export const seenSql = `
-  select r.id::float8 as id, u.format, ${profileSelect} from ${resourceTables}
-  join lateral (
+  select wanted.position::float8 as position, found.key::float8 as id, u.format, found.*
+  from unnest($1::text[], $2::int4[]) with ordinality wanted(url, account, position)
+  cross join lateral (
+    select r.id as key, ${profileSelect} from ${resourceTables}
+    where r.key = ${urlKey("wanted.url")} and r.url = wanted.url limit 1
+  ) found
+  cross join lateral (
     select format from (
-      select id, format from subscriptions where resource_id = r.id and account_id = $2::int4 order by endpoint, face limit 1000
+      select id, format from subscriptions where resource_id = found.key and account_id = wanted.account
+      order by endpoint, face limit 1000
     ) mine order by id limit 1
-  ) u on true
-  where r.key = ${urlKey("$1")} and r.url = $1`
+  ) u`

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { batched } from "#layers/sql/Batched.ts"
+import { batched, sharedReads } from "#layers/sql/Batched.ts"
 
 /** Statements of a given duration, with a log of their start times and inputs. */
 const makeBatch = (durationMs: number, concurrency = 2, max = 64) => {
@@ -124,5 +124,28 @@ describe("Batched", () => {
       assert.deepStrictEqual(yield* outcome(), [true, false, true])
       reason = "Unavailable"
       assert.deepStrictEqual(yield* outcome(), [false, false, false])
+    }))
+
+  it.effect("reads equal inputs once for all callers that arrive before the statement", () =>
+    Effect.gen(function*() {
+      const statements: Array<ReadonlyArray<string>> = []
+      const read = sharedReads<string, { readonly name: string }>({
+        keyOf: (name) => name.toLowerCase(),
+        maxInputs: 64,
+        run: Effect.fnUntraced(function*(names) {
+          statements.push(names.map((name) => name.toLowerCase()))
+          yield* Effect.sleep(10)
+          return names.map((name) => ({ name: name.toLowerCase() }))
+        })
+      })
+      const first = yield* Effect.forEach(["a", "b", "A", "c", "b"], (name) => Effect.forkChild(read(name)))
+      yield* TestClock.adjust(5)
+      const late = yield* Effect.forkChild(read("a"))
+      yield* TestClock.adjust(100)
+      const outputs = yield* Effect.forEach(first, Fiber.join)
+      assert.deepStrictEqual(outputs.map(({ name }) => name), ["a", "b", "a", "c", "b"])
+      assert.strictEqual(outputs[0], outputs[2])
+      assert.notStrictEqual(yield* Fiber.join(late), outputs[0])
+      assert.deepStrictEqual(statements, [["a", "b", "c"], ["a"]])
     }))
 })

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { seenSql } from "#layers/sql/ResourceStoreSql.ts"
+import { column } from "#layers/sql/Values.ts"
 import { engines } from "#test/support/Databases.ts"
 import { entry, found, newAccount, newSubscription, record, subscribe, wantedBy } from "#test/support/StoreFixture.ts"
 import { storesSql } from "#test/support/StoresSql.ts"
@@ -51,15 +52,15 @@ for (const engine of engines) {
             const { resource } = yield* subscribe(wantedBy(account.id))
             yield* sql`analyze subscriptions`
             const plan = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain ${seenSql}`, [
-              resource.url,
-              account.id
+              column.texts([resource.url]),
+              column.integers([account.id])
             ])
             const steps = plan.map((row) => row["QUERY PLAN"]).join("\n")
             assert.include(steps, "using subscriptions_resource_id_account_id_endpoint_face_key")
             assert.notInclude(steps, "subscriptions_pkey")
             const run = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${seenSql}`, [
-              popular.url,
-              account.id
+              column.texts([popular.url]),
+              column.integers([account.id])
             ])
             const read = run.map((row) => /subscriptions.*actual rows=([\d.]+)/.exec(row["QUERY PLAN"])?.[1])
             assert.deepStrictEqual(read.filter((rows) => rows !== undefined).map(Number), [1_000])

@@ -1,0 +1,41 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { Caller, Right } from "#domain/Account.ts"
+import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
+import { renderList } from "#http/api/ListResponse.ts"
+
+const items: ReadonlyArray<SubscriptionItem> = [{
+  subscription: {
+    id: 1,
+    accountId: 1,
+    resourceId: 1,
+    topic: "https://feed.example/",
+    channel: "webhook",
+    endpoint: "https://callback.example/",
+    host: "callback.example",
+    secret: "the secret",
+    face: "api",
+    state: "active",
+    createdAt: 0
+  },
+  resource: { id: 1 } as SubscriptionItem["resource"]
+}]
+
+const callerWith = (...rights: ReadonlyArray<Right>) => ({ rights: new Set(rights) }) as unknown as Caller
+
+const secretFor = (caller: Caller) =>
+  Effect.promise(async () => {
+    const response = renderList(items, undefined, { caller, ifNoneMatch: undefined, jsonp: undefined })
+    const [first] = await HttpServerResponse.toWeb(response).json()
+    return first.subscription.secret
+  })
+
+describe("ListResponse", () => {
+  it.effect("shows the secret of a shared read to callers with the right alone, in any order", () =>
+    Effect.gen(function*() {
+      const [reader, subscriber] = [callerWith("list"), callerWith("list", "subscribe")]
+      const secrets = yield* Effect.forEach([subscriber, reader, subscriber, reader], secretFor)
+      assert.deepStrictEqual(secrets, ["the secret", null, "the secret", null])
+    }))
+})
