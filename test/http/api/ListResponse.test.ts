@@ -27,7 +27,7 @@ const callerWith = (...rights: ReadonlyArray<Right>) => ({ rights: new Set(right
 const secretFor = (caller: Caller) =>
   Effect.promise(async () => {
     const response = renderList(items, undefined, { caller, ifNoneMatch: undefined, jsonp: undefined })
-    const [first] = await HttpServerResponse.toWeb(response).json()
+    const [first] = JSON.parse(await HttpServerResponse.toWeb(response).text())
     return first.subscription.secret
   })
 
