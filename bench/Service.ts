@@ -3,7 +3,7 @@
  *
  * CPU times come from /proc and cover the whole process: Node, its threads, and the embedded database.
  */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -15,6 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { rightsToBits, tokenRights } from "#domain/Account.ts"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import * as Postgres from "#layers/postgres/Postgres.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import { withSettings } from "#scripts/Environment.ts"
 
@@ -176,6 +177,10 @@ const fill = Effect.fnUntraced(function*({ count, due, etag, host, url, velocity
 
 const fillDatabase = (directory: string, resources: Resources): Promise<void> =>
   Effect.runPromise(Effect.provide(fill(resources), Layer.orDie(EmbeddedPostgres.layer({ directory }))))
+
+/** Fills an empty database of a PostgreSQL server. */
+export const fillServer = (url: string, resources: Resources): Promise<void> =>
+  Effect.runPromise(Effect.provide(fill(resources), Layer.orDie(Postgres.layer({ url: Redacted.make(url) }))))
 
 /** Starts a service with these resources. */
 export const startWith = async (

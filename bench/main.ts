@@ -175,6 +175,33 @@ const measureLatency = async () => {
   await service.stop()
 }
 
+/** 1,000 feeds, each with a new entry at its poll; 20 polls a second. */
+const measureDuePolls = async () => {
+  const [feeds, perSecond] = [1_000, 20]
+  const seconds = feeds / perSecond
+  const host = "'127.0.0.' || 1 + i % 64"
+  const service = await startWith(seconds, {
+    count: feeds,
+    host,
+    url: `'http://' || ${host} || ':${port}/new/' || i`,
+    due: `random() * interval '${seconds} seconds'`,
+    velocity: 86_400,
+    webhook: `'http://' || ${host} || ':${port}/hook/' || i`
+  })
+  const takeWaits = async () => await (await fetch(`${outside}/ctl/waits`)).json() as Array<number>
+  await sleep(seconds * 1_000) // the first polls only store the entries
+  await takeWaits()
+  await sleep(seconds * 1_000)
+  const waits = (await takeWaits()).toSorted((a, b) => a - b)
+  const figure = (share: number) => ((waits[Math.ceil(waits.length * share) - 1] ?? Number.NaN) / 1_000).toFixed(1)
+  report(
+    `due poll with a new entry → callback, ${feeds} feeds, ${perSecond} a second`,
+    `p50 ${figure(0.5)} ms, p99 ${figure(0.99)} ms after the document (${waits.length})`,
+    "p50 ≤ 15 ms"
+  )
+  await service.stop()
+}
+
 const measureHubPushes = async () => {
   const waits = await measurePushes()
   report(
@@ -228,6 +255,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   polls: measurePolls,
   deliveries: measureDeliveries,
   latency: measureLatency,
+  due: measureDuePolls,
   pushes: measureHubPushes,
   streams: measureStreams,
   memory: () => measureMemory(100_000, ""),

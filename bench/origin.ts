@@ -4,7 +4,8 @@
  * `/304/N` has validators, `/200/N` has none and the same 42 kB, `/new/N` has one new entry of 25 at each fetch. `/calm/N` asks for one poll
  * an hour. `POST` is the sink.
  * `/ctl/publish` adds an entry to `/304/…`, `/ctl/renew/N` one to `/calm/N`. `/ctl/stats` counts, `/ctl/posted` returns the times of the
- * sink's requests by path, and `/ctl/polled` the number of polls by path since the call before.
+ * sink's requests by path, and `/ctl/polled` the number of polls by path since the call before. `/ctl/waits` returns the times from a
+ * document of `/new/N` to the next request for `/hook/N` since the call before, in µs.
  * Several addresses are needed because Windhover throttles fetches by host.
  */
 import { once } from "node:events"
@@ -36,10 +37,15 @@ const microseconds = () => Number(process.hrtime.bigint() / 1000n)
 /** Times of the sink's requests, by path. */
 const posted: Record<string, Array<number>> = {}
 
+/** Time of the last document of each feed under `/new/`, and the times from there to its callback. */
+const answered = new Map<string, number>()
+const waits: Array<number> = []
+
 const control = (operation: string, feed: string): unknown => {
   if (operation === "publish") version++
   if (operation === "renew") newest.set(feed, (newest.get(feed) ?? 25) + 1)
   if (operation === "posted") return posted
+  if (operation === "waits") return waits.splice(0)
   if (operation !== "polled") return { ...counts, now: microseconds() }
   const before = polled
   polled = new Map()
@@ -53,6 +59,8 @@ const answer: RequestListener = (request, response) => {
     return void request.resume().on("end", () => {
       counts.posts++
       counts.last = microseconds()
+      const since = answered.get(feed)
+      if (kind === "hook" && since !== undefined) waits.push(counts.last - since)
       ;(posted[request.url ?? ""] ??= []).push(counts.last)
       response.end()
     })
@@ -68,7 +76,8 @@ const answer: RequestListener = (request, response) => {
   if (kind === "new") {
     const next = (newest.get(feed) ?? 25) + 1
     newest.set(feed, next)
-    return void response.end(document(feed, next))
+    response.end(document(feed, next))
+    return void answered.set(feed, microseconds())
   }
   let body = unchanged.get(feed)
   if (body === undefined) unchanged.set(feed, body = document(feed, 25))
