@@ -112,7 +112,9 @@ describe("Backend", () => {
   it("writes no page of a table and removes no file before the log of a commit is on disk", async () => {
     await commit("create table large (id int, text text)")
     const before = syncs
-    for (let i = 0; i < 50; i++) run(`insert into large select n, repeat(md5(n::text), 20) from generate_series(1, 200) n`)
+    for (let i = 0; i < 50; i++) {
+      run(`insert into large select n, repeat(md5(n::text), 20) from generate_series(1, 200) n`)
+    }
     run("update large set id = id + 1")
     run("drop table large")
     await commit("select 1")
