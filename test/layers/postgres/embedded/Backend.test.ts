@@ -84,7 +84,7 @@ describe("Backend", () => {
 
   const commit = (text: string) => {
     run(text)
-    return new Promise<void>((resolve) => backend.whenSynced(resolve))
+    return new Promise<void>((resolve) => void backend.whenSynced(resolve))
   }
 
   const syncsOf = async (text: string) => {
