@@ -84,7 +84,9 @@ describe("Backend", () => {
 
   const commit = (text: string) => {
     run(text)
-    return new Promise<void>((resolve) => void backend.whenSynced(resolve))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    backend.whenSynced(resolve)
+    return promise
   }
 
   const syncsOf = async (text: string) => {
