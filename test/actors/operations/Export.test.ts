@@ -6,7 +6,8 @@ import { Export, type ExportRequest } from "#actors/operations/Export.ts"
 import { Import } from "#actors/operations/Import.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
-import type { Caller } from "#domain/Account.ts"
+import { type Caller, type Right, rights, tokenRights } from "#domain/Account.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { feed, hook, started, subscribe } from "#test/support/HubCalls.ts"
 import { caller, layer, layerWith } from "#test/support/SimulatedWeb.ts"
@@ -88,6 +89,22 @@ describe("Export", () => {
       assert.deepStrictEqual(new Set(entries.map(({ topic }) => topic)), new Set([feed]))
       assert.deepStrictEqual(linesOf(yield* exporting(), "entry"), [])
     }).pipe(Effect.provide(layer)))
+
+  it.effect("has no events of all accounts for an operator's token without the right admin", () =>
+    Effect.gen(function*() {
+      yield* started
+      const account = yield* (yield* AccountStore).create("op", Redacted.make("a password"), { admin: true })
+      const operator: Caller = { ...caller, account, rights: new Set(tokenRights) }
+      yield* subscribe("op", { topic: "http://hub.example/events", format: "json", caller: operator })
+      yield* (yield* EventLog).publish({ type: "hub.lost", hub: "https://hub.test/", message: "It misses pushes." })
+      yield* TestClock.adjust("1 second")
+      const countEntries = (rights: ReadonlyArray<Right>) =>
+        Effect.map(
+          exporting({ caller: { ...operator, rights: new Set(rights) }, hasEntries: true }),
+          (text) => linesOf(text, "entry").length
+        )
+      assert.deepStrictEqual([yield* countEntries(tokenRights), yield* countEntries(rights)], [1, 0])
+    }).pipe(Effect.provide(layerWith({ baseUrl: "http://hub.example" }))))
 
   it.effect("as OPML has a folder for each first label, and titles of the feeds", () =>
     Effect.gen(function*() {
