@@ -1,5 +1,6 @@
 import { countOf } from "#domain/Count.ts"
 import { Effect, Option, Schedule } from "effect"
+import { withoutPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { type ReplayContent, type ReplayLimits, type ReplayProgress, Replays } from "#domain/ports/Replays.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -38,7 +39,8 @@ export const makeReplay = Effect.gen(function*() {
     if (request.async) return
     const progress = yield* refuseStoreErrors(replays.progress(delivery)).pipe(
       Effect.repeat({ schedule: progressChecks, until: isSettled }),
-      Effect.timeoutOption(responseTimeout)
+      Effect.timeoutOption(responseTimeout),
+      withoutPrecedence
     )
     if (Option.isNone(progress)) return yield* stillWaiting
     if (progress.value._tag === "Waiting") return yield* refuseFailed(progress.value)

@@ -7,7 +7,7 @@ const maxWait = "1 second"
  * Precedence of accounts at what all work of the process shares: the processor, the event loop, and the session of the embedded database.
  *
  * The work of strangers comes in steps: a document to read, a part of its entries, a statement. A step begins while no account waits for its
- * request or for a large document, or after a second.
+ * request or for a document, or after a second. A request that waits for another host does not count.
  */
 export class AccountPrecedence {
   #underWay = 0
@@ -26,10 +26,11 @@ export class AccountPrecedence {
 
   /** Runs the work of an account. `withoutPrecedence` pauses the precedence meanwhile. */
   withPrecedence<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return Effect.suspend(() => {
-      const held = new HeldPrecedence(this)
-      return Effect.ensuring(Effect.provideService(work, Held, held), Effect.sync(() => held.end()))
-    })
+    return Effect.acquireUseRelease(
+      Effect.sync(() => new HeldPrecedence(this)),
+      (held) => Effect.provideService(work, Held, held),
+      (held) => Effect.sync(() => held.end())
+    )
   }
 
   /** Waits for the turn of a step of strangers. */
@@ -83,6 +84,9 @@ const Held = Context.Reference<HeldPrecedence | undefined>("windhover/domain/lim
 export const withoutPrecedence = <A, E, R>(wait: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Held, (held) => {
     if (held === undefined) return wait
-    held.pause()
-    return Effect.ensuring(wait, Effect.sync(() => held.resume()))
+    return Effect.acquireUseRelease(
+      Effect.sync(() => held.pause()),
+      () => wait,
+      () => Effect.sync(() => held.resume())
+    )
   })

@@ -9,6 +9,7 @@ import { countOf } from "#domain/Count.ts"
 import { NotSubscribed, refuse } from "#domain/Refusal.ts"
 import * as Search from "#domain/Search.ts"
 import { shownFormat } from "#domain/Subscription.ts"
+import { requireRight } from "#http/Authentication.ts"
 import { attemptTable } from "./DeliveryPages.ts"
 import { buttonForm, confirmForm, dangerLink, field, formTag, select, submit } from "./Forms.ts"
 import { type Html, html } from "./Html.ts"
@@ -237,6 +238,7 @@ const unsubscribe = page(
   "unsubscribe",
   Effect.fnUntraced(function*({ caller, path: parts, viewer }: PageCall) {
     const id = yield* readId(parts["id"])
+    yield* requireRight(caller, "list")
     const { deliveries, subscription: { endpoint, topic } } = yield* findListed(caller, id)
     const open = (deliveries?.waiting ?? 0) + (deliveries?.dropped ?? 0)
     const path = `${subscriptionsPath}/${id}`

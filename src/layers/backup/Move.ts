@@ -83,7 +83,7 @@ const undefinedTable = "42P01"
 const recordLost = (cause: SqlError.SqlError) =>
   backupError(
     "Changed",
-    "Another command has ended this move. The old database stays in use, and the new one empty; run one 'windhover move' at a time.",
+    "The record of this move is gone: its connection was lost, or another command ended the move. The old database stays in use, and the new one empty. Run the command again, and one 'windhover move' at a time.",
     cause
   )
 

@@ -42,7 +42,11 @@ export const layerCommand = (
       url: options.url,
       maxConnections: 4,
       applicationName: "windhover-command",
-      startupParameters: { statement_timeout: "0", idle_in_transaction_session_timeout: "0" },
+      startupParameters: {
+        statement_timeout: "0",
+        idle_in_transaction_session_timeout: "0",
+        idle_session_timeout: "0"
+      },
       maxMessageSize: options.maxMessageSize
     })
   )

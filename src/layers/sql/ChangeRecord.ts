@@ -76,14 +76,19 @@ const findAbandoned = SqlClient.SqlClient.use((sql) =>
 
 /** Removes the records of killed moves, because their triggers would slow down each statement. */
 export const forgetAbandoned = Effect.gen(function*() {
-  if ((yield* HasCommand)?.() === true) return
-  for (const move of yield* findAbandoned) {
-    if (!(yield* forget(move))) continue
+  const hasCommand = yield* HasCommand
+  const abandoned = yield* findAbandoned
+  if (hasCommand?.() === true) return // read last: a command that has connected meanwhile may have recorded its move
+  for (const move of abandoned) yield* forgetOrWarn(move)
+}).pipe(Effect.catchTag("SqlError", () => Effect.void)) // the database is away, of which its liveness warns
+
+const forgetOrWarn = (move: string) =>
+  Effect.gen(function*() {
+    if (!(yield* forget(move))) return
     yield* Effect.logWarning(
       "An earlier 'windhover move' from this database did not complete. Its triggers and tables were removed; run the command again."
     )
-  }
-}).pipe(Effect.catchTag("SqlError", (error) =>
-  Effect.logWarning(
-    "An earlier 'windhover move' from this database did not complete. The removal of its triggers failed, and is tried again within a minute. 'windhover move --cancel' removes these too."
-  ).pipe(Effect.annotateLogs({ error: describe(error) }))))
+  }).pipe(Effect.catchTag("SqlError", (error) =>
+    Effect.logWarning(
+      "An earlier 'windhover move' from this database did not complete. The removal of its triggers failed, and is tried again within a minute. 'windhover move --cancel' removes these too."
+    ).pipe(Effect.annotateLogs({ error: describe(error) }))))

@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { DeliveryReports } from "#actors/operations/DeliveryReports.ts"
 import type { ListedSubscription } from "#actors/operations/Hub.ts"
+import type { Right } from "#domain/Account.ts"
 import type { LoggedAttempt } from "#domain/delivery/DeliveryLogEntry.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { management } from "#test/support/Api.ts"
-import { serveDashboard } from "#test/support/Dashboard.ts"
+import { operator, serveDashboard } from "#test/support/Dashboard.ts"
 
 const item = (
   subscription: Partial<Subscription> = {},
@@ -180,5 +182,24 @@ describe("the page of a subscription", () => {
         true,
         true
       ])
+    }))
+})
+
+describe("the page that warns before the end of a subscription", () => {
+  it.live("shows nothing of a subscription to a token without the right list", () =>
+    Effect.gen(function*() {
+      const { account, context, get, signIn } = yield* serveDashboard({
+        hub: { list: () => Effect.succeed({ items: [item()], total: undefined }) }
+      })
+      const statusFor = Effect.fnUntraced(function*(rights: ReadonlyArray<Right>) {
+        const { secret } = yield* AccountStore.use((store) =>
+          store.createToken({ accountId: account.id, name: rights.join(), rights })
+        ).pipe(Effect.provideContext(context))
+        const cookie = yield* signIn(operator.login, Redacted.value(secret))
+        const { status, text } = yield* get("/dashboard/subscriptions/7/unsubscribe", cookie)
+        return [status, text.includes("https://b.example/hook")]
+      })
+      assert.deepStrictEqual(yield* statusFor(["list", "unsubscribe"]), [200, true])
+      assert.deepStrictEqual(yield* statusFor(["unsubscribe"]), [403, false])
     }))
 })

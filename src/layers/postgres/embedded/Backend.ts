@@ -1,6 +1,7 @@
 import { PGlite } from "@electric-sql/pglite"
 import { EmscriptenBuiltinFilesystem } from "@electric-sql/pglite/basefs"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
+import { join, relative } from "node:path"
 import { setFlagsFromString } from "node:v8"
 import { CommitSync } from "./CommitSync.ts"
 import type { Execute } from "./Sessions.ts"
@@ -141,7 +142,7 @@ const configuration = [
 
 interface NodeStream {
   readonly nfd?: number
-  readonly path?: string
+  readonly path: string
 }
 
 /** Operations of Emscripten on open files or on names. */
@@ -164,10 +165,11 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
   /** Runs after the program is loaded and before the backend starts, because recovery after a crash writes and syncs too. */
   override async initialSyncFs(): Promise<void> {
     const { FS, NODEFS } = this.#module
-    this.#addFsync(operationsOf(NODEFS, "stream_ops"))
+    const root = await this.#cluster
+    this.#addFsync(operationsOf(NODEFS, "stream_ops"), root)
     this.#flushBefore(operationsOf(NODEFS, "node_ops"), changes)
     FS.mkdirTree(PGlite.paths.PGDATA)
-    FS.mount(NODEFS, { root: await this.#cluster }, PGlite.paths.PGDATA)
+    FS.mount(NODEFS, { root }, PGlite.paths.PGDATA)
   }
 
   override closeFs(): Promise<void> {
@@ -180,13 +182,14 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
     return this.pg.Module
   }
 
-  #addFsync(streams: Operations): void {
+  #addFsync(streams: Operations, root: string): void {
     const commits = this.#commits
     const { close, write } = streams
     streams["fsync"] = (stream) => {
       if (stream.nfd === undefined) return 0
-      if (isLog(stream)) commits.commit(stream.nfd)
-      else {
+      if (isLog(stream)) {
+        commits.commit({ file: stream.nfd, path: join(root, relative(PGlite.paths.PGDATA, stream.path)) })
+      } else {
         commits.flush()
         commits.sync(stream.nfd)
       }
@@ -215,7 +218,7 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
 }
 
 /** True for a file of the write-ahead log that has its final name. */
-const isLog = ({ path }: NodeStream): boolean => path !== undefined && /\/pg_wal\/[0-9A-F]{24}$/.test(path)
+const isLog = ({ path }: NodeStream): boolean => /\/pg_wal\/[0-9A-F]{24}$/.test(path)
 
 /** A table through which Emscripten calls its files, missing in its types. */
 const operationsOf = (type: object, name: string): Operations => {

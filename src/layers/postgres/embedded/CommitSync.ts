@@ -1,10 +1,27 @@
 import * as fs from "node:fs"
 
 /**
- * Longest wait for a sync in the thread pool, in ms; then this thread syncs itself. Slow name lookups may occupy the pool, and this thread
- * learns of the end of a sync only between two messages.
+ * Longest wait for a sync in the thread pool, in ms; then this thread syncs itself between two statements. Slow name lookups may occupy the
+ * pool, and this thread learns of the end of a sync only between two messages.
  */
 const maxWaitMs = 20
+
+/** A file of the log: the backend's descriptor, and its path on disk. */
+export interface LogFile {
+  readonly file: number
+  readonly path: string
+}
+
+/**
+ * The descriptor for the syncs of the thread pool. The kernel reports a write error once for each opening of a file: with a shared one, a
+ * sync of this thread would pass after the failed one of the pool. The backend may also close its own at any time.
+ */
+interface PoolFile {
+  readonly path: string
+  readonly descriptor: number
+  /** Syncs that have not ended. */
+  syncs: number
+}
 
 /** One sync of the log in the thread pool, with the answers that wait for it. */
 interface Sync {
@@ -29,7 +46,8 @@ interface Sync {
 export class CommitSync {
   #running: Sync | undefined
   /** The log with commits that `#running` does not cover. */
-  #next: { readonly file: number; readonly answers: Array<() => void> } | undefined
+  #next: { readonly log: LogFile; readonly answers: Array<() => void> } | undefined
+  #poolFile: PoolFile | undefined
   #isDeferring = false
   readonly #crash: (error: unknown) => never
 
@@ -47,14 +65,15 @@ export class CommitSync {
   stopDeferring(): void {
     this.#isDeferring = false
     this.flush()
+    this.#usePoolFile(undefined)
   }
 
   /** The backend has written commits to the log and asks for its sync. */
-  commit(file: number): void {
-    if (!this.#isDeferring) return this.sync(file)
-    if (this.#next !== undefined && this.#next.file !== file) this.flush() // the log continues in another file
-    if (this.#running === undefined) this.#start(file, [])
-    else this.#next ??= { file, answers: [] }
+  commit(log: LogFile): void {
+    if (!this.#isDeferring) return this.sync(log.file)
+    if (this.#next !== undefined && this.#next.log.file !== log.file) this.flush() // the log continues in another file
+    if (this.#running === undefined) this.#start(log, [])
+    else this.#next ??= { log, answers: [] }
   }
 
   /** Calls `answer` once all commits so far are on disk; at once, if they are. */
@@ -73,14 +92,14 @@ export class CommitSync {
     this.#next = undefined
     clearTimeout(running.timer)
     this.sync(running.file)
-    if (next !== undefined && next.file !== running.file) this.sync(next.file)
+    if (next !== undefined && next.log.file !== running.file) this.sync(next.log.file)
     for (const answer of running.answers) answer()
     for (const answer of next?.answers ?? []) answer()
   }
 
-  /** Called before the file is closed, whose number may name another file next. */
+  /** Called before the backend closes a file, because `flush` needs its descriptor. */
   close(file: number): void {
-    if (this.#running?.file === file || this.#next?.file === file) this.flush()
+    if (this.#running?.file === file || this.#next?.log.file === file) this.flush()
   }
 
   /** Syncs a file in this thread. */
@@ -92,19 +111,47 @@ export class CommitSync {
     }
   }
 
-  #start(file: number, answers: Array<() => void>): void {
+  #start(log: LogFile, answers: Array<() => void>): void {
     const timer = setTimeout(() => this.flush(), maxWaitMs)
-    const sync: Sync = { file, answers, timer, since: performance.now() }
+    const sync: Sync = { file: log.file, answers, timer, since: performance.now() }
     this.#running = sync
-    fs.fdatasync(file, (error) => {
-      if (this.#running !== sync) return // `flush` has synced the file, and its number may name another file by now
+    const poolFile = this.#openPoolFile(log.path)
+    poolFile.syncs++
+    fs.fdatasync(poolFile.descriptor, (error) => {
+      poolFile.syncs--
       if (error !== null) this.#crash(error)
-      clearTimeout(sync.timer)
-      const next = this.#next
-      this.#running = undefined
-      this.#next = undefined
-      if (next !== undefined) this.#start(next.file, next.answers)
-      for (const answer of answers) answer()
+      if (poolFile !== this.#poolFile) closeUnused(poolFile)
+      if (this.#running === sync) this.#end(sync)
     })
   }
+
+  #end({ answers, timer }: Sync): void {
+    clearTimeout(timer)
+    const next = this.#next
+    this.#running = undefined
+    this.#next = undefined
+    if (next !== undefined) this.#start(next.log, next.answers)
+    for (const answer of answers) answer()
+  }
+
+  #openPoolFile(path: string): PoolFile {
+    if (this.#poolFile?.path === path) return this.#poolFile
+    try {
+      const opened: PoolFile = { path, descriptor: fs.openSync(path, "r+"), syncs: 0 }
+      this.#usePoolFile(opened)
+      return opened
+    } catch (error) {
+      return this.#crash(error)
+    }
+  }
+
+  #usePoolFile(next: PoolFile | undefined): void {
+    const former = this.#poolFile
+    this.#poolFile = next
+    if (former !== undefined) closeUnused(former)
+  }
+}
+
+const closeUnused = ({ descriptor, syncs }: PoolFile): void => {
+  if (syncs === 0) fs.closeSync(descriptor)
 }

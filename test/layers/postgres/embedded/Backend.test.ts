@@ -25,8 +25,9 @@ describe("Backend", () => {
   let syncs = 0
   /** Changes of the cluster's files, apart from the log, while a commit is not on disk. */
   const early: Array<string> = []
-  /** Syncs of the thread pool that have not ended. */
-  const running = new Set<number>()
+  /** Commits of a log file whose sync has not ended, by its name. */
+  const running = new Set<string>()
+  const nameOf = (file: number) => path.basename(fs.readlinkSync(`/proc/self/fd/${file}`))
   let fault: Error | undefined
   const crashes: Array<unknown> = []
   const cycles = vi.spyOn(PGlite.prototype, "execProtocolRawSync")
@@ -37,19 +38,20 @@ describe("Backend", () => {
       syncs++
       if (fault !== undefined) throw fault
       fdatasyncSync(file)
-      running.delete(file)
+      running.delete(nameOf(file))
     }
     fs.fdatasync = Object.assign((file: number, end: fs.NoParamCallback) => {
       syncs++
-      running.add(file)
+      const name = nameOf(file)
+      running.add(name)
       if (fault !== undefined) return void end(fault)
       fdatasync(file, (error) => {
-        running.delete(file)
+        running.delete(name)
         end(error)
       })
     }, { __promisify__: fdatasync.__promisify__ })
     fs.writeSync = (file: number, ...more: ReadonlyArray<unknown>) => {
-      const name = path.basename(fs.readlinkSync(`/proc/self/fd/${file}`))
+      const name = nameOf(file)
       if (running.size > 0 && !/^[0-9A-F]{24}$/.test(name)) early.push(`write ${name}`)
       return Reflect.apply(writeSync, fs, [file, ...more])
     }

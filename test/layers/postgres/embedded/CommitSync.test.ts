@@ -3,8 +3,16 @@ import fs from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
 import { CommitSync } from "#layers/postgres/embedded/CommitSync.ts"
 
-const original = { fdatasync: fs.fdatasync, fdatasyncSync: fs.fdatasyncSync }
-const log = 7
+const original = {
+  closeSync: fs.closeSync,
+  fdatasync: fs.fdatasync,
+  fdatasyncSync: fs.fdatasyncSync,
+  openSync: fs.openSync
+}
+
+/** A file of the log. The pool's descriptor has a number 100 above the backend's. */
+const logOf = (file: number) => ({ file, path: String(file + 100) })
+const log = logOf(7)
 
 describe("CommitSync", () => {
   /** Syncs and answers in their order. */
@@ -20,13 +28,15 @@ describe("CommitSync", () => {
     pool = []
     fault = undefined
     fs.fdatasync = Object.assign((file: number, end: (error: NodeJS.ErrnoException | null) => void) => {
-      events.push(`sync ${file} in the pool`)
+      events.push(`sync ${file - 100} in the pool`)
       pool.push(end)
     }, { __promisify__: original.fdatasync.__promisify__ })
     fs.fdatasyncSync = (file) => {
       events.push(`sync ${file}`)
       if (fault !== undefined) throw fault
     }
+    fs.openSync = (path) => Number(path)
+    fs.closeSync = (descriptor) => void events.push(`close ${descriptor - 100}`)
     syncBuiltinESMExports()
     commits = new CommitSync((error) => {
       throw error
@@ -66,24 +76,30 @@ describe("CommitSync", () => {
     assert.deepStrictEqual(events, ["later"])
   })
 
-  it("syncs everything before another change of the files, and ignores the end of the sync in the pool", () => {
+  it("syncs everything before another change of the files, and answers once", () => {
     commits.commit(log)
     answer("commit 1")
     commits.commit(log)
     answer("commit 2")
     commits.flush()
     assert.deepStrictEqual(events.splice(0), ["sync 7 in the pool", "sync 7", "commit 1", "commit 2"])
-    endSync(Object.assign(new Error("EBADF"), { code: "EBADF" }))
+    endSync()
     commits.flush()
     assert.deepStrictEqual(events, [])
+  })
+
+  it("crashes after a failed sync of the pool, even if its own sync has passed", () => {
+    commits.commit(log)
+    commits.flush()
+    assert.throws(() => endSync(Object.assign(new Error("EIO"), { code: "EIO" })), "EIO")
   })
 
   it("syncs the old file of the log when the log continues in another one", () => {
     commits.commit(log)
     answer("commit 1")
-    commits.commit(8)
+    commits.commit(logOf(8))
     answer("commit 2")
-    commits.commit(9)
+    commits.commit(logOf(9))
     answer("commit 3")
     assert.deepStrictEqual(events.splice(0), [
       "sync 7 in the pool",
@@ -93,6 +109,11 @@ describe("CommitSync", () => {
       "commit 2",
       "sync 9 in the pool"
     ])
+    endSync()
+    assert.deepStrictEqual(events.splice(0), ["close 7"])
+    endSync()
+    commits.stopDeferring()
+    assert.deepStrictEqual(events.splice(0), ["commit 3", "close 9"])
   })
 
   it("syncs a file before it is closed", () => {
@@ -100,7 +121,7 @@ describe("CommitSync", () => {
     answer("commit 1")
     commits.close(8)
     assert.deepStrictEqual(events.splice(0), ["sync 7 in the pool"])
-    commits.commit(8)
+    commits.commit(logOf(8))
     commits.close(8)
     assert.deepStrictEqual(events, ["sync 7", "sync 8", "commit 1"])
   })
