@@ -41,9 +41,7 @@ const serve = (backend: Backend, { idleTransactionMs }: Start) => {
   const sessions = new Sessions(
     backend.execute,
     (id, bytes) =>
-      backend.whenSynced(() =>
-        bytes === undefined ? send({ _tag: "Closed", id }) : send({ _tag: "Data", id, bytes }, [bytes.buffer])
-      )
+      bytes === undefined ? send({ _tag: "Closed", id }) : send({ _tag: "Data", id, bytes }, [bytes.buffer])
   )
   setInterval(() => sessions.expire(idleTransactionMs), idleTransactionMs / 4).unref()
   port.on("message", (message: ToWorker) => {
