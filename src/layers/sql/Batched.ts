@@ -94,6 +94,15 @@ export const sharedReads = <In, Out>({ keyOf, run, ...options }: SharedReadOptio
     })
   })
 
+/** The rows of each input of a statement. `position` is the number of the input in `with ordinality`, from 1. */
+export const rowsOfInputs = <Row extends { readonly position: number }>(
+  rows: ReadonlyArray<Row>,
+  inputs: ReadonlyArray<unknown>
+): ReadonlyArray<ReadonlyArray<Row>> => {
+  const byPosition = Map.groupBy(rows, ({ position }) => position)
+  return inputs.map((_, i) => byPosition.get(i + 1) ?? [])
+}
+
 /** Runs one statement, and resumes its callers with their outputs or the failure. */
 const runForCallers = <In, Out>(run: BatchOptions<In, Out>["run"]) => {
   const runFor = (callers: ReadonlyArray<Waiter<In, Out>>): Effect.Effect<void> =>

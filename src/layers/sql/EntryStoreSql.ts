@@ -3,7 +3,7 @@ import type { SqlClient } from "effect/sql"
 import { hashString } from "#domain/Fingerprint.ts"
 import { ContentRoom, smallContentBytes } from "#domain/ports/ContentRoom.ts"
 import { type EntryPage, EntryStore, maxPageBytes, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
-import { sharedReads } from "./Batched.ts"
+import { rowsOfInputs, sharedReads } from "./Batched.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
 import { decodeEntry } from "./StoredJson.ts"
@@ -17,8 +17,6 @@ interface PagePosition {
 
 interface EntryRow {
   readonly resource: number
-  /** Index of the reader, from 1; only where several readers share a statement. */
-  readonly position?: number
   /** Null where the page is too large to be read without room. */
   readonly body: string | null
   readonly bytes: number
@@ -90,13 +88,11 @@ const makeReadNewest = (sql: SqlClient.SqlClient) =>
     keyOf: ({ count, resourceId }) => `${resourceId} ${count}`,
     maxInputs: 32,
     run: Effect.fnUntraced(function*(wanted) {
-      const rows = yield* run(sql.unsafe<EntryRow>(newestSql, [
+      const rows = yield* run(sql.unsafe<EntryRow & { readonly position: number }>(newestSql, [
         column.ids(wanted.map(({ resourceId }) => resourceId)),
         column.integers(wanted.map(({ count }) => count))
       ]))
-      const byPosition = Map.groupBy(rows, ({ position }) => position)
-      return wanted.map((_, i) => {
-        const own = byPosition.get(i + 1) ?? []
+      return rowsOfInputs(rows, wanted).map((own) => {
         const isSmall = own.every(({ body }) => body !== null)
         return { isSmall, page: { _tag: "Page", entries: isSmall ? own.map(storedEntryOf) : [] } }
       })

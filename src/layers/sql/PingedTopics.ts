@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { PingedTopic } from "#domain/ports/ResourceStore.ts"
-import { batched } from "./Batched.ts"
+import { batched, rowsOfInputs } from "./Batched.ts"
 import { hasRow, isLive } from "./Conditions.ts"
 import { run } from "./Query.ts"
 import { column, urlKey } from "./Values.ts"
@@ -44,8 +44,7 @@ export const makeFindPinged = (sql: SqlClient.SqlClient) => {
         column.texts(topics.map(({ topic }) => topic)),
         column.integers(topics.map(({ maxFragments }) => maxFragments))
       ]))
-      const byPosition = Map.groupBy(rows, ({ position }) => position)
-      return topics.map((_, i) => pingedTopicOf(byPosition.get(i + 1) ?? []))
+      return rowsOfInputs(rows, topics).map(pingedTopicOf)
     })
   })
   return Effect.fn("ResourceStore.findPinged")(function*(topic: string, maxFragments: number) {

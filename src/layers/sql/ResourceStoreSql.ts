@@ -2,7 +2,7 @@ import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { ResourceStore, type SubscribedResource } from "#domain/ports/ResourceStore.ts"
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
-import { batched, sharedReads } from "./Batched.ts"
+import { batched, rowsOfInputs, sharedReads } from "./Batched.ts"
 import { isOneOf } from "./Conditions.ts"
 import { announceFirst } from "./FirstAnnouncement.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
@@ -98,8 +98,7 @@ const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: Resource
         column.texts(wanted.map(({ url }) => url)),
         column.integers(wanted.map(({ accountId }) => accountId))
       ]))
-      const found = new Map(rows.map((row) => [row.position, row]))
-      return wanted.map((_, i) => Option.map(Option.fromUndefinedOr(found.get(i + 1)), subscribedOf(withTouch)))
+      return rowsOfInputs(rows, wanted).map(([row]) => Option.map(Option.fromUndefinedOr(row), subscribedOf(withTouch)))
     })
   })
   return Effect.fnUntraced(function*(accountId: number, url: string) {

@@ -3,7 +3,7 @@ import type { SqlClient } from "effect/sql"
 import { type ListQuery, maxCountedNotifications, type SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { firstSuccessSlot, timeOfPosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import { matchAll, type Search } from "#domain/Search.ts"
-import { sharedReads } from "./Batched.ts"
+import { rowsOfInputs, sharedReads } from "./Batched.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
 import { run } from "./Query.ts"
 import { profileOf, type ProfileRow, profileSelect, resourceTables } from "./ResourceRows.ts"
@@ -78,8 +78,7 @@ const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) =>
         column.ids(pages.map(({ offset }) => offset)),
         column.ids(pages.map(({ byPage }) => byPage))
       ]))
-      const byPosition = Map.groupBy(rows, ({ position }) => position)
-      return pages.map((_, i) => ({ items: (byPosition.get(i + 1) ?? []).map(listedOf(box)), total: undefined }))
+      return rowsOfInputs(rows, pages).map((own) => ({ items: own.map(listedOf(box)), total: undefined }))
     })
   })
 
