@@ -1,12 +1,11 @@
 import { Effect } from "effect"
 import type { Caller } from "#domain/Account.ts"
-import * as Search from "#domain/Search.ts"
+import type { Search } from "#domain/Search.ts"
 import { Hub } from "./Hub.ts"
 
 export interface SubscriptionPageRequest {
   readonly caller: Caller
-  /** A line of the search language. */
-  readonly search?: string | undefined
+  readonly search?: Search | undefined
   /** Id of the last subscription of the page before. */
   readonly after?: number | undefined
   readonly limit: number
@@ -15,7 +14,6 @@ export interface SubscriptionPageRequest {
 /** A page of the subscriptions of an account, newest first. No rows are counted: `next` is the `after` of a next page. */
 export const listSubscriptionPage = Effect.fnUntraced(
   function*({ after, caller, limit, search }: SubscriptionPageRequest) {
-    const parsed = search === undefined ? undefined : yield* Effect.fromResult(Search.parseLine(search, "search"))
     const { items } = yield* Hub.use((hub) =>
       hub.list({
         caller,
@@ -23,7 +21,7 @@ export const listSubscriptionPage = Effect.fnUntraced(
         byPage: limit + 1,
         newestFirst: true,
         counted: "items",
-        ...(parsed !== undefined && { search: parsed }),
+        ...(search !== undefined && { search }),
         ...(after !== undefined && { after })
       })
     )

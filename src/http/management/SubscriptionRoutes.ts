@@ -4,6 +4,7 @@ import { listSubscriptionPage } from "#actors/operations/SubscriptionPage.ts"
 import { SubscriptionControl } from "#actors/operations/SubscriptionControl.ts"
 import { diagnose } from "#domain/delivery/Diagnosis.ts"
 import { maxLabelLength, maxLabels } from "#domain/Labels.ts"
+import * as Search from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { makeCursor } from "./Cursor.ts"
 import * as Field from "./Fields.ts"
@@ -94,7 +95,8 @@ const subscriptions = makeRoute({
   }),
   run: Effect.fnUntraced(function*({ cursor, limit = Field.defaultLimit, search }, { caller }) {
     const after = yield* subscriptionsCursor.parse(cursor)
-    const { next, rows } = yield* listSubscriptionPage({ caller, search, after, limit })
+    const parsed = search === undefined ? undefined : yield* Effect.fromResult(Search.parseLine(search, "search"))
+    const { next, rows } = yield* listSubscriptionPage({ caller, search: parsed, after, limit })
     return {
       subscriptions: rows.map(subscriptionJson),
       ...(next !== undefined && { next: subscriptionsCursor.format(next) })

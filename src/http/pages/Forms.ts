@@ -29,24 +29,25 @@ export const submit = (label: string, options: { readonly danger?: boolean; read
     options.danger === true ? "danger" : options.quiet === true ? "quiet" : "primary"
   }">${label}</button>`
 
-/** A form of one button, such as "Pause" or "Revoke". */
+/** A form of one button, such as "Pause" or "Disable". */
 export const buttonForm = (
   path: string,
   viewer: OpenSession,
   label: string,
   options: {
     readonly fields?: { readonly [name: string]: string | number }
-    readonly danger?: boolean
-    /** Completes the name of the button for a screen reader: "Revoke" becomes "Revoke token laptop". */
+    /** Completes the name of the button for a screen reader: "Disable" becomes "Disable ann". */
     readonly of?: string
   } = {}
 ): Html =>
   formTag(
     path,
     viewer,
-    html`${Object.entries(options.fields ?? {}).map(([name, value]) => hidden(name, value))}<button class="${
-      options.danger === true ? "danger quiet small" : "quiet small"
-    }">${label}${options.of === undefined ? undefined : html`<span class="unseen"> ${options.of}</span>`}</button>`,
+    html`${
+      Object.entries(options.fields ?? {}).map(([name, value]) => hidden(name, value))
+    }<button class="quiet small">${label}${
+      options.of === undefined ? undefined : html`<span class="unseen"> ${options.of}</span>`
+    }</button>`,
     { class: "inline" }
   )
 

@@ -40,7 +40,7 @@ const subscriptions = page(
     const box = searchBox(subscriptionsPath, search, undefined, hint)
     const parsed = search === undefined ? undefined : Search.parseLine(search, "search")
     if (parsed?._tag === "Failure") return failedSearch("Subscriptions", parsed.failure, box)
-    const { next, rows } = yield* listSubscriptionPage({ caller, search, after, limit: pageSize })
+    const { next, rows } = yield* listSubscriptionPage({ caller, search: parsed?.success, after, limit: pageSize })
     return {
       title: "Subscriptions",
       lead: html`Each sends the news of a URL to a callback, a JID or nowhere. Newest first.`,

@@ -17,8 +17,6 @@ const maxRows = 30
 /** Characters of a URL in a row. */
 const maxShown = 120
 
-const absolute = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "long" })
-
 /** Path of the service, which ends in a slash. */
 const base = new URL("..", import.meta.url).pathname
 
@@ -88,7 +86,6 @@ const makeRow = (event: LiveEvent): HTMLLIElement => {
   const time = document.createElement("time")
   time.dateTime = new Date(event.at).toISOString()
   time.textContent = "0 s ago"
-  time.title = absolute.format(event.at)
   const age = document.createElement("time-ago")
   age.append(time)
   const state = document.createElement("span")
