@@ -51,7 +51,7 @@ const measureServer = (): number => {
 const host = "'127.0.0.' || 1 + i % 64"
 
 /** Each feed is polled once per second. */
-const loads: Readonly<Record<string, Resources>> = {
+const loads: Readonly<Record<"poll" | "delivery", Resources>> = {
   poll: {
     count: 400,
     host,
@@ -70,12 +70,11 @@ const loads: Readonly<Record<string, Resources>> = {
 }
 
 /** CPU milliseconds of the runners and of the server for each operation. */
-const measure = async (load: string, runnerCount: number) => {
+const measure = async (load: keyof typeof loads, runnerCount: number) => {
   const database = `bench_${process.pid}_${load}_${runnerCount}`
   runSql(urlOf("postgres"), `drop database if exists ${database}`)
   runSql(urlOf("postgres"), `create database ${database}`)
-  const resources = loads[load]
-  if (resources !== undefined) await fillServer(urlOf(database), resources)
+  await fillServer(urlOf(database), loads[load])
   const runners: Array<Service> = []
   for (let i = 0; i < runnerCount; i++) {
     runners.push(
@@ -97,11 +96,7 @@ const measure = async (load: string, runnerCount: number) => {
   const after = await read()
   for (const runner of runners) await runner.stop()
   runSql(urlOf("postgres"), `drop database ${database}`)
-  const operations = load === "idle"
-    ? spanMs / 1_000
-    : load === "poll"
-    ? after.polls - before.polls
-    : after.posts - before.posts
+  const operations = load === "poll" ? after.polls - before.polls : after.posts - before.posts
   return {
     rate: operations / spanMs * 1_000,
     runners: (after.runners - before.runners) / operations * 1_000,
@@ -116,7 +111,7 @@ const lines = [
   "| load | runners | a second | CPU ms each: runners | PostgreSQL | together, of one runner |",
   "| --- | --- | --- | --- | --- | --- |"
 ]
-const names = { idle: "none, per second", poll: "unchanged polls", delivery: "polls with a new entry and its delivery" }
+const names = { poll: "unchanged polls", delivery: "polls with a new entry and its delivery" }
 for (const load of ["poll", "delivery"] as const) {
   const runs = [1, 2, 4].map((runners) => ({ runners, found: new Array<Awaited<ReturnType<typeof measure>>>() }))
   for (let round = 0; round < rounds; round++) {
