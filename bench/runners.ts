@@ -32,7 +32,10 @@ const urlOf = (database: string): string => Object.assign(new URL(server), { pat
 const parentOf = (pid: string): string =>
   readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ")[1] ?? ""
 
-const postmaster = parentOf(runSql(urlOf("postgres"), "select pg_backend_pid()"))
+/** The process of a query has ended when its answer is read; the checkpointer goes on. */
+const postmaster = parentOf(
+  runSql(urlOf("postgres"), "select pid from pg_stat_activity where backend_type = 'checkpointer'")
+)
 
 /** CPU seconds of the server's processes: the running ones, and the ended ones by their parent. */
 const measureServer = (): number => {
