@@ -2,7 +2,8 @@
  * `bin/node bench/runners.ts URL [--write]`: cost of a poll and of a delivery with one, two and four runners on one PostgreSQL.
  *
  * The URL is that of a local PostgreSQL server; its role creates databases. CPU times are those of all runners and of all processes of the
- * server. The load is the same in each run, and fits the machine.
+ * server. The load fits the machine. One runner also gets a half and a quarter of it, because an operation costs more at a lower rate: fewer
+ * of them share a statement.
  */
 import { execFileSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -72,12 +73,26 @@ const loads: Readonly<Record<"poll" | "delivery", Resources>> = {
   }
 }
 
+interface Run {
+  readonly runnerCount: number
+  /** The load is divided by this number. */
+  readonly divisor: number
+}
+
+const runs: ReadonlyArray<Run> = [
+  { runnerCount: 1, divisor: 1 },
+  { runnerCount: 1, divisor: 2 },
+  { runnerCount: 1, divisor: 4 },
+  { runnerCount: 2, divisor: 1 },
+  { runnerCount: 4, divisor: 1 }
+]
+
 /** CPU milliseconds of the runners and of the server for each operation. */
-const measure = async (load: keyof typeof loads, runnerCount: number) => {
-  const database = `bench_${process.pid}_${load}_${runnerCount}`
+const measure = async (load: keyof typeof loads, { divisor, runnerCount }: Run) => {
+  const database = `bench_${process.pid}_${load}`
   runSql(urlOf("postgres"), `drop database if exists ${database}`)
   runSql(urlOf("postgres"), `create database ${database}`)
-  await fillServer(urlOf(database), loads[load])
+  await fillServer(urlOf(database), { ...loads[load], count: loads[load].count / divisor })
   const runners: Array<Service> = []
   for (let i = 0; i < runnerCount; i++) {
     runners.push(
@@ -111,24 +126,27 @@ const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
 const lines = [
-  "| load | runners | a second | CPU ms each: runners | PostgreSQL | together, of one runner |",
-  "| --- | --- | --- | --- | --- | --- |"
+  "| load | runners | a second | CPU ms each: runners | PostgreSQL | of one runner | of one runner with the load of each |",
+  "| --- | --- | --- | --- | --- | --- | --- |"
 ]
 const names = { poll: "unchanged polls", delivery: "polls with a new entry and its delivery" }
 for (const load of ["poll", "delivery"] as const) {
-  const runs = [1, 2, 4].map((runners) => ({ runners, found: new Array<Awaited<ReturnType<typeof measure>>>() }))
+  const results = runs.map((run) => ({ run, found: new Array<Awaited<ReturnType<typeof measure>>>() }))
   for (let round = 0; round < rounds; round++) {
-    for (const { found, runners } of runs) found.push(await measure(load, runners))
+    for (const { found, run } of results) found.push(await measure(load, run))
   }
-  const together = ({ found }: typeof runs[number]) => median(found.map(({ runners, server }) => runners + server))
-  for (const run of runs) {
+  const costOf = (given: Run): number => {
+    const result = results.find(({ run }) => run.runnerCount === given.runnerCount && run.divisor === given.divisor)
+    return median(result?.found.map(({ runners, server }) => runners + server) ?? [])
+  }
+  for (const { found, run } of results) {
     const figure = (key: "rate" | "runners" | "server", digits: number) =>
-      median(run.found.map((one) => one[key])).toFixed(digits)
-    const ratio = (together(run) / together(runs[0]!)).toFixed(2)
+      median(found.map((one) => one[key])).toFixed(digits)
+    const ratio = (divisor: number) => (costOf(run) / costOf({ runnerCount: 1, divisor })).toFixed(2)
     lines.push(
-      `| ${names[load]} | ${run.runners} | ${figure("rate", 0)} | ${figure("runners", 3)} | ${
+      `| ${names[load]} | ${run.runnerCount} | ${figure("rate", 0)} | ${figure("runners", 3)} | ${
         figure("server", 3)
-      } | ${ratio} |`
+      } | ${ratio(1)} | ${ratio(run.divisor * run.runnerCount)} |`
     )
     console.log(lines.at(-1))
   }
