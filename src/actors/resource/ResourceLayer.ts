@@ -92,7 +92,7 @@ export const layer = Layer.effect(
  */
 const run = Effect.fnUntraced(
   function*(services: PollServices, self: Self<State, Message>, context: PartitionContext) {
-    const { bounds, boundsWhenPushed, clock, jitter } = services
+    const { clock } = services
     while (true) {
       const state = self.state ?? (yield* loadState(services, self, context))
       if (state === undefined) return undefined
@@ -125,35 +125,56 @@ const run = Effect.fnUntraced(
         yield* postpone(services, state, pause, context)
         return pause.until
       }
-      const { pingedAt, pushedByHub, resource: before } = state
-      state.pushedByHub = false
-      state.pingedAt = undefined // a ping during the fetch causes one more fetch
-      const request = requestOf(before, now, pingedAt)
-      const result = yield* fetchResource(services, before, request, now, context)
-      if (typeof result === "number") {
-        state.pingedAt = pingedAt
-        state.pushedByHub = pushedByHub
-        return result
-      }
-      const refusal = conditionRefusalOf(request, Result.merge(result))
-      const answered = refusal === undefined ? result : yield* refetch(services, before, request, result, context)
-      if (trigger !== "ping" && before.lastFetch !== undefined) {
-        observe(pollLateness, Math.max(now - before.nextFetch, 0) / 1000)
-      }
-      const at = {
-        now: clock.currentTimeMillisUnsafe(),
-        trigger,
-        requestedUrl: request.url,
-        refusal,
-        jitter: jitter(),
-        ...(context.hubDirectory.isPushedByHub(self.id) ? boundsWhenPushed : bounds)
-      }
-      yield* processResult(services, state, answered, at, context, pushedByHub)
-      if (before.signature === undefined) yield* keepFirstDocument(services, state, before, answered)
-      if (pushedByHub) yield* context.hubDirectory.reportPush(self.id)
-      if (pingedAt !== undefined) yield* recordPingOutcome(services, before, state, now)
-      completeWaiting(state)
+      const next = yield* poll(services, self, state, trigger, context)
+      if (next !== hasRead) return next
     }
+  }
+)
+
+/**
+ * Fetches the resource once, and records the result. While the host is busy, returns the time of the next try.
+ *
+ * The answer ends with this function. As a variable of the loop, it would live on during the next fetch, without room in the memory budget.
+ */
+const poll = Effect.fnUntraced(
+  function*(
+    services: PollServices,
+    self: Self<State, Message>,
+    state: State,
+    trigger: PollTrigger,
+    context: PartitionContext
+  ) {
+    const { bounds, boundsWhenPushed, clock, jitter } = services
+    const now = clock.currentTimeMillisUnsafe()
+    const { pingedAt, pushedByHub, resource: before } = state
+    state.pushedByHub = false
+    state.pingedAt = undefined // a ping during the fetch causes one more fetch
+    const request = requestOf(before, now, pingedAt)
+    const result = yield* fetchResource(services, before, request, now, context)
+    if (typeof result === "number") {
+      state.pingedAt = pingedAt
+      state.pushedByHub = pushedByHub
+      return result
+    }
+    const refusal = conditionRefusalOf(request, Result.merge(result))
+    const answered = refusal === undefined ? result : yield* refetch(services, before, request, result, context)
+    if (trigger !== "ping" && before.lastFetch !== undefined) {
+      observe(pollLateness, Math.max(now - before.nextFetch, 0) / 1000)
+    }
+    const at = {
+      now: clock.currentTimeMillisUnsafe(),
+      trigger,
+      requestedUrl: request.url,
+      refusal,
+      jitter: jitter(),
+      ...(context.hubDirectory.isPushedByHub(self.id) ? boundsWhenPushed : bounds)
+    }
+    yield* processResult(services, state, answered, at, context, pushedByHub)
+    if (before.signature === undefined) yield* keepFirstDocument(services, state, before, answered)
+    if (pushedByHub) yield* context.hubDirectory.reportPush(self.id)
+    if (pingedAt !== undefined) yield* recordPingOutcome(services, before, state, now)
+    completeWaiting(state)
+    return hasRead
   }
 )
 

@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { setImmediate } from "node:timers/promises"
 import { Hub } from "#actors/operations/Hub.ts"
 import { FetchError } from "#domain/ports/Fetcher.ts"
 import { ReaderError } from "#domain/ports/FeedReader.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { partitionOf } from "#domain/Topic.ts"
+import { collectGarbage } from "#layers/GarbageCollection.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { feed, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/HubCalls.ts"
@@ -110,6 +112,28 @@ describe("a resource", () => {
       yield* TestClock.adjust("2 minutes")
       assert.deepStrictEqual([...new Set(released)], ["known", "read"])
       assert.strictEqual(lines(web, "post good.hooks.example/ b").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keeps no document of an earlier fetch while the next fetch waits for its answer", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      const hub = yield* Hub
+      let known: WeakRef<Uint8Array> | undefined
+      let isWaiting = false
+      const wait = Effect.andThen(Effect.sync(() => isWaiting = true), Effect.never)
+      web.beforeReading(Effect.sleep("2 seconds")) // longer than the time between two pings, so that the fetches follow each other
+      web.serve(feed, () =>
+        Effect.suspend(() => {
+          const document = documentOf(["b", "first"])
+          known = new WeakRef(document.body)
+          web.serve(feed, () => wait)
+          return Effect.as(Effect.orDie(hub.publish([feed])), document)
+        }))
+      yield* TestClock.adjust("2 minutes")
+      assert.isTrue(isWaiting)
+      yield* Effect.promise(() => setImmediate())
+      collectGarbage()
+      assert.isUndefined(known?.deref())
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched once more after any number of pings during a fetch", () =>
