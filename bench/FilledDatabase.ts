@@ -15,19 +15,19 @@ export const fillDatabase = Effect.gen(function*() {
   const word = (n: string) => `substr(md5((${n} % 2000)::text), 1, 4 + (${n} % 5)::int)`
   const statements = [
     `insert into accounts (login, password_hash, created_at) select 'a' || n, '', now() from generate_series(1, 402) n`,
-    `insert into resources (key, url, host, partition, kind, velocity, popularity, porn_rank, bozo_rank, created_at)
+    `insert into resources (key, url, host, partition, kind, velocity, popularity, porn_rank, bozo_rank, created_at, unwatched_since)
     select substring(sha256(convert_to(url, 'UTF8')) for 16), url, host, n % 256, 1,
       case when hashint8(n) % 4 <> 0 then floor(exp(abs(hashint8(n) % 1000) / 150.0)) end, abs(hashint8(n + 1) % 1000) / 100.0,
       case when hashint8(n + 5) % 50 = 0 then abs(hashint8(n + 2) % 1000) / 1000.0 end,
-      case when hashint8(n + 6) % 20 = 0 then abs(hashint8(n + 3) % 1000) / 1000.0 else 0 end, now()
+      case when hashint8(n + 6) % 20 = 0 then abs(hashint8(n + 3) % 1000) / 1000.0 else 0 end, now(), null
     from (select n, host, 'https://' || host || '/' || ${word("(n * 7)")} || '/' || ${
       word("(n * 13 + 5)")
     } || '/feed-' || n || '.xml' as url
       from (select n, case when n % 3 = 0 then 'platform' || n % 5 || '.example'
         else ${word("(n * 31)")} || n || '.' || ${word("(n % 40)")} || '.example' end as host
         from generate_series(1, 1000000) n) h) u`,
-    `insert into schedule (resource_id, next_fetch, period, http_code)
-    select id, now() + interval '1 day', 900, case when id % 100 <> 0 then 200 + id % 2 * 104 when id % 200 = 0 then 503 else 404 end from resources`,
+    `insert into schedule (resource_id, next_fetch, period, partition, http_code)
+    select id, now() + interval '1 day', 900, partition, case when id % 100 <> 0 then 200 + id % 2 * 104 when id % 200 = 0 then 503 else 404 end from resources`,
     `insert into resource_state (resource_id, in_error) select id, id % 100 = 0 from resources`,
     `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, format, face, state, created_at, failing_since)
     select case when n <= 500000 then 1 when n <= 600000 then 2 else 3 + n % 400 end, r.id, r.url, case when n % 100 = 0 then 1 else 0 end,

@@ -149,14 +149,14 @@ const fill = Effect.fnUntraced(function*({ count, due, etag, host, url, velocity
   for (const { name } of indexes) yield* sql.unsafe(`drop index ${name}`)
   yield* sql.unsafe(`set session_replication_role = replica`)
   for (let from = 0; from < count; from += chunk) {
-    yield* sql.unsafe(`insert into resources (key, url, host, partition, kind, velocity, created_at)
-          select substring(sha256(convert_to(url, 'UTF8')) for 16), url, host, i % 256, 1, ${velocity}, now()
+    yield* sql.unsafe(`insert into resources (key, url, host, partition, kind, velocity, created_at, unwatched_since)
+          select substring(sha256(convert_to(url, 'UTF8')) for 16), url, host, i % 256, 1, ${velocity}, now(), null
           from (select i, ${url} as url, ${host} as host from generate_series(${from + 1}, ${
       Math.min(from + chunk, count)
     }) i) made`)
     const made = `resources where id > ${from} and id <= ${from + chunk}`
-    yield* sql.unsafe(`insert into schedule (resource_id, next_fetch, last_fetch, period, http_code)
-          select id, now() + ${due}, now(), 1, 304 from ${made}`)
+    yield* sql.unsafe(`insert into schedule (resource_id, next_fetch, last_fetch, period, partition, http_code)
+          select id, now() + ${due}, now(), 1, partition, 304 from ${made}`)
     yield* sql.unsafe(
       etag === undefined
         ? `insert into resource_state (resource_id) select id from ${made}`

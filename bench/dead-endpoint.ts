@@ -43,7 +43,7 @@ const fill = (directory: string, waiting: number) =>
       yield* migrate
       yield* sql`insert into resources (key, url, host, partition, kind, created_at)
         values ('\\x00', 'http://dead.example/', 'dead.example', 7, 1, now())`
-      yield* sql`insert into schedule (resource_id, next_fetch, period) values (1, now() + interval '1 day', 900)`
+      yield* sql`insert into schedule (resource_id, next_fetch, period, partition) values (1, now() + interval '1 day', 900, 7)`
       yield* sql`insert into resource_state (resource_id) values (1)`
       yield* sql`insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at,
           next_sequence, failing_since)

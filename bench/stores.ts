@@ -33,7 +33,7 @@ const createResources = Effect.fnUntraced(function*(accountId: number) {
   yield* sql`insert into resources (key, url, host, partition, kind, created_at)
     select substring(sha256(convert_to('https://h' || n || '.example/feed', 'UTF8')) for 16), 'https://h' || n || '.example/feed',
       'h' || n || '.example', n % 256, 1, now() from generate_series(1, ${resources}::int) n`
-  yield* sql`insert into schedule (resource_id, next_fetch, period) select id, now(), 900 from resources`
+  yield* sql`insert into schedule (resource_id, next_fetch, period, partition) select id, now(), 900, partition from resources`
   yield* sql`insert into resource_state (resource_id, seen) select id, decode(repeat('00', 400), 'hex') from resources`
   yield* sql`insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
     select ${accountId}::int, id, url, 0, 'https://callback.example/' || id, 'callback.example', 0, 1, now() from resources`

@@ -240,6 +240,25 @@ const alarms = (it: Vitest.MethodsNonLive<Stores>) => {
       ]]])
     }))
 
+  it.effect("gives no alarm of a resource without an active subscription, alone and together with others", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const { resource } = yield* subscribe(wantedBy(account.id, { partition: 127, state: "pending" }))
+      const watched = yield* subscribe(wantedBy(account.id, { partition: 127 }))
+      yield* record(unchanged({ ...resource, failures: 1 }))
+      const read = ResourceStore.use((store) => store.alarms(127))
+      const together = Effect.forEach([126, 127, 128, 129], (one) => ResourceStore.use((store) => store.alarms(one)), {
+        concurrency: "unbounded"
+      })
+      for (const { failing, ids } of [yield* read, ...(yield* together).slice(1, 2)]) {
+        assert.deepStrictEqual([[...ids], [...failing]], [[watched.resource.id], []])
+      }
+      yield* subscribe(wantedBy(account.id, { partition: 127, topic: { given: resource.url, canonical: resource.url, host: resource.host }, endpoint: "https://b.example/" }))
+      for (const { failing, ids } of [yield* read, ...(yield* together).slice(1, 2)]) {
+        assert.deepStrictEqual([[...ids], [...failing]], [[resource.id, watched.resource.id], [resource.id]])
+      }
+    }))
+
   it.effect("names the failing resources of a partition", () =>
     Effect.gen(function*() {
       const account = yield* newAccount

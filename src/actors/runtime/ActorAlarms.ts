@@ -42,6 +42,10 @@ export class ActorAlarms implements AlarmSource {
     this.#queue.forEachBefore(time, visit)
   }
 
+  reserve(count: number): void {
+    this.#queue.reserve(count)
+  }
+
   /** Sets, moves or (undefined) clears the alarm of an actor. */
   set(id: number, at: number | undefined): void {
     if (at === undefined) this.#queue.clear(id)

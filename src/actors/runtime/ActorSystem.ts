@@ -50,7 +50,10 @@ class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceGroup<
   readonly wakeAt = (id: number, at: number) => Effect.sync(() => this.setAlarm(id, at))
 
   readonly wakeAllAt = (ids: Float64Array, at: Float64Array) =>
-    Effect.sync(() => ids.forEach((id, i) => this.setAlarm(id, at[i])))
+    Effect.sync(() => {
+      this.#alarms.reserve(ids.length)
+      ids.forEach((id, i) => this.setAlarm(id, at[i]))
+    })
 
   readonly stop = (id: number) =>
     Effect.suspend(() => {

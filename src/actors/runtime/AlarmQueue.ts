@@ -52,7 +52,7 @@ export class AlarmQueue {
     const slot = this.#find(id)
     if (this.#ids[slot] === id) return this.#place(this.#positions[slot] ?? 0, at, slot) === 0
     if (this.#size === this.#times.length) {
-      this.#grow()
+      this.#grow(2 * this.#size)
       return this.set(id, at)
     }
     this.#ids[slot] = id
@@ -140,9 +140,14 @@ export class AlarmQueue {
     this.#ids[hole] = noId
   }
 
-  #grow(): void {
+  /** Makes room for alarms that are about to be set: growing step by step would place each of them anew several times. */
+  reserve(count: number): void {
+    const wanted = this.#size + count
+    if (wanted > this.#times.length) this.#grow(2 ** Math.ceil(Math.log2(wanted)))
+  }
+
+  #grow(length: number): void {
     const ids = Float64Array.from(this.#slots, (slot) => get(this.#ids, slot))
-    const length = ids.length * 2
     const times = new Float64Array(length)
     times.set(this.#times)
     this.#times = times

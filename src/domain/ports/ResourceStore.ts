@@ -88,7 +88,10 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   readonly findPinged: (topic: string, maxFragments: number) => Effect.Effect<PingedTopic, StoreError>
   /** By id; the loads of some milliseconds are one query. */
   readonly load: (id: number) => Effect.Effect<Option.Option<ResourceState>, StoreError>
-  /** Alarms of a partition: the resources with an active subscription. */
+  /**
+   * Alarms of a partition: the resources with an active subscription. A resource that had one, and has only a pending one now, may be among
+   * these: its actor finds no subscriber, and sets no further alarm.
+   */
   readonly alarms: (partition: number) => Effect.Effect<PartitionAlarms, StoreError>
   /**
    * Records an unchanged poll in memory, and in bulk in the database within 2 s. This process sees it at once. A poll that a crash has lost

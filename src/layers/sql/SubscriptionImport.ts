@@ -46,8 +46,8 @@ const createResourcesSql = `
     select key, url, host, partition::int2, 0, ${instant("$1::float8")} from wanted order by key
     on conflict (key) do nothing returning id, key
   ), s as (
-    insert into schedule (resource_id, next_fetch, period)
-    select r.id, ${instant("coalesce(w.due, $1::float8)")}, w.period from r join wanted w on w.key = r.key
+    insert into schedule (resource_id, next_fetch, period, partition)
+    select r.id, ${instant("coalesce(w.due, $1::float8)")}, w.period, w.partition::int2 from r join wanted w on w.key = r.key
   ), t as (
     insert into resource_state (resource_id) select id from r
   )

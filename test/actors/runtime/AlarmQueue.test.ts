@@ -39,7 +39,7 @@ describe("AlarmQueue", () => {
 
   it("behaves as a map sorted by time", () => {
     const step = fc.record({
-      kind: fc.constantFrom("set", "set", "set", "clear", "takeDue"),
+      kind: fc.constantFrom("set", "set", "set", "clear", "takeDue", "reserve"),
       id: fc.integer({ min: 0, max: 60 }),
       at: fc.nat(1000)
     })
@@ -54,6 +54,8 @@ describe("AlarmQueue", () => {
             model.set(id, at)
           } else if (kind === "clear") {
             assert.strictEqual(alarms.clear(id), model.delete(id))
+          } else if (kind === "reserve") {
+            alarms.reserve(index)
           } else {
             const first = Math.min(...model.values())
             const due = alarms.takeDue(at)

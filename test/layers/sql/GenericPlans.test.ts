@@ -69,7 +69,7 @@ const grow = Effect.gen(function*() {
       `insert into resources (key, url, host, partition, kind, created_at)
       select decode(md5(n::text), 'hex'), 'https://h' || n || '.example/' || case when n % 9 = 0 then '#a' else '' end, 'h' || n, 7, 1, now()
       from generate_series(1, ${n}) n`,
-      "insert into schedule (resource_id, next_fetch, period) select id, now(), 60 from resources on conflict do nothing",
+      "insert into schedule (resource_id, next_fetch, period, partition) select id, now(), 60, partition from resources on conflict do nothing",
       "insert into resource_state (resource_id) select id from resources on conflict do nothing",
       `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
       select 0, id, url, 0, 'https://callback.example/' || id, 'callback.example', 1, 1, now() from resources`,

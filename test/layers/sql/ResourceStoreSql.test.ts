@@ -2,6 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { seenSql } from "#layers/sql/ResourceStoreSql.ts"
 import { column } from "#layers/sql/Values.ts"
 import { engines } from "#test/support/Databases.ts"
@@ -35,6 +36,17 @@ for (const engine of engines) {
             assert.deepStrictEqual(ledger, [{ delta: -10_000 }])
           })
       )
+
+      it.effect("gives the alarm of a watched resource that a race has noted as unwatched", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          const { resource } = yield* newSubscription({ partition: 130 })
+          yield* sql`update resources set unwatched_since = now() where id = ${BigInt(resource.id)}`
+          const all = yield* Effect.forEach([130, 131, 132], (one) => ResourceStore.use((store) => store.alarms(one)), {
+            concurrency: "unbounded"
+          })
+          assert.deepStrictEqual(all.map(({ ids }) => [...ids]), [[resource.id], [], []])
+        }))
 
       it.effect(
         "finds the subscribed resource of an account by index, with any number of subscriptions",

@@ -135,6 +135,7 @@ const resources = [
     last_fetch timestamptz,
     period integer not null,                    -- seconds
     http_code smallint,                         -- 0: no answer
+    partition smallint not null,                -- of the resource: a start reads this table alone, in the gap behind http_code
     failures integer not null default 0
   ) with (fillfactor = 70)`,
 
