@@ -253,7 +253,13 @@ const alarms = (it: Vitest.MethodsNonLive<Stores>) => {
       for (const { failing, ids } of [yield* read, ...(yield* together).slice(1, 2)]) {
         assert.deepStrictEqual([[...ids], [...failing]], [[watched.resource.id], []])
       }
-      yield* subscribe(wantedBy(account.id, { partition: 127, topic: { given: resource.url, canonical: resource.url, host: resource.host }, endpoint: "https://b.example/" }))
+      yield* subscribe(
+        wantedBy(account.id, {
+          partition: 127,
+          topic: { given: resource.url, canonical: resource.url, host: resource.host },
+          endpoint: "https://b.example/"
+        })
+      )
       for (const { failing, ids } of [yield* read, ...(yield* together).slice(1, 2)]) {
         assert.deepStrictEqual([[...ids], [...failing]], [[resource.id, watched.resource.id], [resource.id]])
       }

@@ -91,7 +91,7 @@ const unpackAlarms = (row: AlarmRow, unwatched: ReadonlySet<number>) => {
     dueAt[count++] = (dueAt[i] ?? 0) / 1000 + serverEpochMs
   })
   if (isSorted) return { ids: ids.slice(0, count), dueAt: dueAt.slice(0, count) }
-  const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0))
+  const order = Uint32Array.from({ length: count }, (_, i) => i).toSorted((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0))
   return { ids: Float64Array.from(order, (i) => ids[i] ?? 0), dueAt: Float64Array.from(order, (i) => dueAt[i] ?? 0) }
 }
 
@@ -99,6 +99,8 @@ const unpackAlarms = (row: AlarmRow, unwatched: ReadonlySet<number>) => {
 const unpackIntegers = (packed: Uint8Array): Float64Array => {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
   const integers = new Float64Array(packed.byteLength / 8)
-  for (let i = 0; i < integers.length; i++) integers[i] = view.getInt32(i * 8) * 0x1_0000_0000 + view.getUint32(i * 8 + 4)
+  for (let i = 0; i < integers.length; i++) {
+    integers[i] = view.getInt32(i * 8) * 0x1_0000_0000 + view.getUint32(i * 8 + 4)
+  }
   return integers
 }

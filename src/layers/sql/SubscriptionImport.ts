@@ -47,7 +47,9 @@ const createResourcesSql = `
     on conflict (key) do nothing returning id, key
   ), s as (
     insert into schedule (resource_id, next_fetch, period, partition)
-    select r.id, ${instant("coalesce(w.due, $1::float8)")}, w.period, w.partition::int2 from r join wanted w on w.key = r.key
+    select r.id, ${
+  instant("coalesce(w.due, $1::float8)")
+}, w.period, w.partition::int2 from r join wanted w on w.key = r.key
   ), t as (
     insert into resource_state (resource_id) select id from r
   )

@@ -63,7 +63,9 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
       insert into resources (key, url, host, partition, kind, created_at)
       values (${urlKey("$1")}, $1, $2, $3::int2, 0, ${instant("$4::float8")}) on conflict (key) do nothing returning id
     ), s as (
-      insert into schedule (resource_id, next_fetch, period, partition) select id, ${instant("$4::float8")}, $5::int4, $3::int2 from r
+      insert into schedule (resource_id, next_fetch, period, partition) select id, ${
+      instant("$4::float8")
+    }, $5::int4, $3::int2 from r
     )
     insert into resource_state (resource_id) select id from r`,
     [canonical, host, wanted.partition, now, wanted.periodSeconds ?? initialPeriodSeconds]
