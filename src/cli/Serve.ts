@@ -1,7 +1,7 @@
 import { Context, Effect, Fiber, Layer, Logger, References } from "effect"
 import { Command } from "effect/cli"
 import { Settings } from "#domain/ports/Settings.ts"
-import { collectAfterStart } from "#layers/GarbageCollection.ts"
+import { releaseAfterStart } from "#layers/GarbageCollection.ts"
 import * as ServerSockets from "#layers/postgres/ServerSockets.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
@@ -63,7 +63,7 @@ export const serve = Command.make(
     const { layer } = yield* Effect.promise(() => import("#main/main.ts"))
     const database = yield* Fiber.join(starting)
     isSilent = Context.get(database, DatabaseLiveness).isUnresponsive
-    return yield* Effect.provideContext(Layer.launch(Layer.merge(layer, collectAfterStart)), database)
+    return yield* Effect.provideContext(Layer.launch(Layer.merge(layer, releaseAfterStart)), database)
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Run the service until SIGTERM, SIGINT or SIGHUP"),

@@ -1,11 +1,10 @@
 import { Effect, Layer } from "effect"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
+import { exposeCollection, releaseDelayMs, releaseMemory } from "./ReleaseMemory.ts"
 
 /** A full garbage collection of the calling thread, which returns the memory of the last documents to the system. */
 export const collectGarbage = (): void => {
   collect ??= exposeCollection()
-  collect?.()
+  collect()
 }
 
 /**
@@ -20,27 +19,22 @@ export const collectYoungGarbage = (): void => {
   setImmediate(() => {
     isScheduled = false
     collect ??= exposeCollection()
-    collect?.({ type: "minor" })
+    collect({ type: "minor" })
   })
 }
 
 let isScheduled = false
 
-const exposeCollection = (): typeof collect => {
-  setFlagsFromString("--expose-gc")
-  return runInNewContext("gc")
-}
-
-let collect: ((options?: { readonly type: "minor" }) => void) | undefined
+let collect: ReturnType<typeof exposeCollection> | undefined
 
 /** Above this heap, in bytes, a collection would stop the event loop for longer than a notification may wait. */
 const maxHeap = 128 * 1024 * 1024
 
 /**
- * Collects the garbage of the start once, 15 s after it.
+ * Releases the memory of the start once, 15 s after it.
  *
- * An idle process allocates so little that V8 would keep this garbage for hours. Node then holds 70 MB more than the service needs.
+ * An idle process allocates so little that V8 would keep this memory for hours. The database's thread does the same.
  */
-export const collectAfterStart: Layer.Layer<never> = Effect.sync(() => {
-  if (process.memoryUsage().heapUsed < maxHeap) collectGarbage()
-}).pipe(Effect.delay("15 seconds"), Effect.forkScoped, Layer.effectDiscard)
+export const releaseAfterStart: Layer.Layer<never> = Effect.sync(() => {
+  if (process.memoryUsage().heapUsed < maxHeap) releaseMemory()
+}).pipe(Effect.delay(releaseDelayMs), Effect.forkScoped, Layer.effectDiscard)

@@ -6,6 +6,7 @@
 import { existsSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { parentPort } from "node:worker_threads"
+import { releaseDelayMs, releaseMemory } from "#layers/ReleaseMemory.ts"
 import { type Backend, openBackend } from "./Backend.ts"
 import type { FromWorker, Start, ToWorker } from "./Messages.ts"
 import { Sessions } from "./Sessions.ts"
@@ -44,6 +45,7 @@ const serve = (backend: Backend, { idleTransactionMs }: Start) => {
       bytes === undefined ? send({ _tag: "Closed", id }) : send({ _tag: "Data", id, bytes }, [bytes.buffer])
   )
   setInterval(() => sessions.expire(idleTransactionMs), idleTransactionMs / 4).unref()
+  setTimeout(releaseMemory, releaseDelayMs).unref()
   port.on("message", (message: ToWorker) => {
     switch (message._tag) {
       case "Open":
