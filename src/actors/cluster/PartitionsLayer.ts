@@ -1,9 +1,11 @@
 import { Cause, Effect, Layer, Option, Schedule } from "effect"
 import { withoutPrecedence } from "#domain/limits/AccountPrecedence.ts"
 import { refuseUnavailable } from "#domain/Refusal.ts"
+import * as Resource from "#actors/resource/Resource.ts"
 import { makeRareWarning } from "#actors/runtime/RareWarning.ts"
 import { Partition } from "./Partition.ts"
 import { Partitions } from "./Partitions.ts"
+import { AwakePartitions } from "./PartitionStarter.ts"
 
 /** Waits between two calls to an owner that cannot be reached: 25 times 200 ms. A shard that moves has its next owner by then. */
 const callRetries = Schedule.spaced("200 millis").pipe(Schedule.upTo({ times: 25 }))
@@ -32,9 +34,15 @@ export const layer = Layer.effect(
   Partitions,
   Effect.gen(function*() {
     const client = yield* Partition.client
+    const awake = yield* AwakePartitions
     const at = (partition: number) => client(String(partition))
+    /** A call within this runner costs a tenth of a ping, and does no more than this message. */
+    const ping = (partition: number, id: number) =>
+      Effect.suspend(() =>
+        awake.get(partition)?.resources.tell(id, Resource.ping) ?? runAtOwner(at(partition).Ping({ id }))
+      )
     return Partitions.of({
-      ping: (partition, id) => runAtOwner(at(partition).Ping({ id })),
+      ping,
       push: (partition, id, document) => runAtOwner(at(partition).Push({ id, ...document, byHub: false })),
       hubPush: (partition, id, document) =>
         at(partition).Push({ id, ...document, byHub: true }).pipe(
