@@ -1,21 +1,27 @@
 import { Effect } from "effect"
 import { maxRecentPings, Pings } from "#domain/ports/Pings.ts"
+import { pinged } from "./Resources.ts"
 import { operation, type State } from "./State.ts"
 
 export const make = (state: State): Pings["Service"] =>
   Pings.of({
-    record: Effect.fn("Pings.record")((wanted, outcome) =>
+    record: Effect.fn("Pings.record")((wanted, maxFragments) =>
       operation(state, (now) => {
-        const { topic, withContent } = wanted
-        const settled = outcome === undefined ? {} : { outcome, answeredAt: now }
-        state.pings.unshift({ wanted, ping: { topic, withContent, receivedAt: now, ...settled } })
+        const { canonical, topic, withContent } = wanted
+        const found = canonical === undefined ? { fragments: [] } : pinged(state, canonical, maxFragments, now)
+        const own = found.resource
+        const isWatched = own?.isWatched === true || found.fragments.length > 0
+        const resourceId = own?.isWatched === true ? own.id : found.fragments[0] ?? own?.id
+        const settled = isWatched ? {} : { outcome: { _tag: "NoSubscriber" } as const, answeredAt: now }
+        state.pings.unshift({ wanted, resourceId, ping: { topic, withContent, receivedAt: now, ...settled } })
+        return found
       })
     ),
     resolve: Effect.fn("Pings.resolve")((resourceId, until, outcome) =>
       operation(state, (now) => {
         for (const recorded of state.pings) {
-          const { ping, wanted } = recorded
-          if (wanted.resourceId !== resourceId || ping.outcome !== undefined || ping.receivedAt > until) continue
+          const { ping } = recorded
+          if (recorded.resourceId !== resourceId || ping.outcome !== undefined || ping.receivedAt > until) continue
           recorded.ping = { ...ping, outcome, answeredAt: now }
         }
       })
@@ -23,7 +29,7 @@ export const make = (state: State): Pings["Service"] =>
     findUnanswered: Effect.fn("Pings.findUnanswered")((partitions, before) =>
       operation(state, () => {
         const ids = state.pings.filter(({ ping }) => ping.outcome === undefined && ping.receivedAt < before)
-          .flatMap(({ wanted }) => wanted.resourceId ?? [])
+          .flatMap(({ resourceId }) => resourceId ?? [])
         return [...new Set(ids)].flatMap((resourceId) => {
           const partition = state.resources.get(resourceId)?.partition
           return partition !== undefined && partitions.includes(partition) ? [{ partition, resourceId }] : []

@@ -68,7 +68,7 @@ const alarms = (state: State, partition: number, now: number) => {
   }
 }
 
-const pinged = (state: State, topic: string, maxFragments: number, now: number): PingedTopic => {
+export const pinged = (state: State, topic: string, maxFragments: number, now: number): PingedTopic => {
   const isWatched = (id: number) => subscribersOf(state, id, now).length > 0
   const id = state.idByUrl.get(topic)
   const fragments = [...state.resources.values()].filter((resource) =>

@@ -41,6 +41,8 @@ export interface LogEnd {
 /** A ping, and the account that it belongs to. */
 export interface RecordedPing {
   readonly wanted: NewPing
+  /** The resource whose fetch answers the ping. */
+  readonly resourceId: number | undefined
   ping: Ping
 }
 

@@ -7,6 +7,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { SessionStore } from "#domain/ports/SessionStore.ts"
 import { available, browser, emptyPage, openTab } from "#test/support/Browser.ts"
 import { operator, serveDashboard } from "#test/support/Dashboard.ts"
+import { subscribe, wantedBy } from "#test/support/StoreFixture.ts"
 
 const served = Effect.gen(function*() {
   const dashboard = yield* serveDashboard()
@@ -27,7 +28,7 @@ const elementsOf = (markup: string) => load(markup)("main *").toArray().map((nod
 describe("stored texts of strangers", () => {
   it.live("are text on the pages: names, header fields, URLs, error texts", () =>
     Effect.gen(function*() {
-      const { addToken, context, get, post, signIn, url } = yield* served
+      const { account, addToken, context, get, post, signIn, url } = yield* served
       const benign = yield* get("/dashboard/account", yield* signIn())
       const agent = yield* post("/dashboard/sign-in", { login: operator.login, secret: operator.password }, {
         "user-agent": `<img src=x onerror="window.hacked=1">`
@@ -43,12 +44,12 @@ describe("stored texts of strangers", () => {
       assert.notInclude(elementsOf(tokens.text), "img")
       assert.notInclude(elementsOf(tokens.text), "script")
       const topic = `https://blog.example/feed?${encodeURIComponent("\u202e")}`
-      yield* Pings.use((pings) =>
-        Effect.andThen(
-          pings.record({ accountId: undefined, topic, resourceId: 1, withContent: false }),
-          pings.resolve(1, Number.MAX_SAFE_INTEGER, { _tag: "Failed", code: 500, message: hostile })
-        )
-      ).pipe(Effect.provideContext(context))
+      yield* Effect.gen(function*() {
+        const pings = yield* Pings
+        const { resource } = yield* subscribe(wantedBy(account.id))
+        yield* pings.record({ accountId: undefined, topic, canonical: resource.url, withContent: false }, 0)
+        yield* pings.resolve(resource.id, Number.MAX_SAFE_INTEGER, { _tag: "Failed", code: 500, message: hostile })
+      }).pipe(Effect.provideContext(context))
       const pings = yield* get(`/ping?${new URLSearchParams({ url: topic })}`)
       assert.include(pings.text, "⟨U+001B⟩[31m⟨U+202E⟩")
       assert.notInclude(elementsOf(pings.text), "img")

@@ -2,7 +2,8 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { maxRecentPings, Pings } from "#domain/ports/Pings.ts"
-import { at, newAccount, newSubscription, type Stores, unique } from "#test/support/StoreFixture.ts"
+import { farFuture } from "#layers/sql/Values.ts"
+import { at, newAccount, newSubscription, type Stores, subscribe, unique, wantedBy } from "#test/support/StoreFixture.ts"
 
 /** What every `Pings` keeps of its promises. */
 export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
@@ -13,7 +14,7 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const account = yield* newAccount
         const topic = `https://${unique("host")}.example/feed`
         const ping = (accountId: number | undefined, name: string) =>
-          pings.record({ accountId, topic: name, resourceId: undefined, withContent: false }, { _tag: "NoSubscriber" })
+          pings.record({ accountId, topic: name, canonical: name, withContent: false }, 10)
         yield* ping(undefined, topic)
         yield* ping(account.id, topic)
         yield* ping(undefined, `${topic}/other`)
@@ -38,7 +39,7 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         // Of this test alone: pings of the other tests are older.
         const since = 9_000_000_000_000
         const ping = (time: number, topic: string, accountId?: number) =>
-          at(time)(pings.record({ accountId, topic, resourceId: undefined, withContent: false }))
+          at(time)(pings.record({ accountId, topic, canonical: undefined, withContent: false }, 10))
         yield* ping(since - 1, old)
         yield* ping(since, first)
         yield* ping(since + 5, second, account.id)
@@ -58,7 +59,7 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const pings = yield* Pings
         const [one, two] = [yield* newSubscription(), yield* newSubscription()]
         const received = (accountId: number | undefined, topic: string, withContent = false) =>
-          pings.record({ accountId, topic, resourceId: one.resource.id, withContent })
+          pings.record({ accountId, topic, canonical: one.resource.url, withContent }, 10)
         yield* at(1_000)(received(one.account.id, "http://a.example/"))
         yield* at(2_000)(received(two.account.id, "http://a.example/"))
         yield* at(3_000)(received(one.account.id, "http://a.example/b", true))
@@ -77,8 +78,8 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, resource } = yield* newSubscription()
         const other = yield* newSubscription()
         const ping = { accountId: account.id, topic: "http://a.example/", withContent: false }
-        for (const time of [1_000, 2_000, 4_000]) yield* at(time)(pings.record({ ...ping, resourceId: resource.id }))
-        yield* at(1_500)(pings.record({ ...ping, resourceId: other.resource.id }))
+        for (const time of [1_000, 2_000, 4_000]) yield* at(time)(pings.record({ ...ping, canonical: resource.url }, 10))
+        yield* at(1_500)(pings.record({ ...ping, canonical: other.resource.url }, 10))
         const answered = (until: number, outcome: PingOutcome) =>
           at(until + 100)(pings.resolve(resource.id, until, outcome))
         yield* answered(3_000, { _tag: "Changed", code: 200, entries: 2 })
@@ -105,10 +106,10 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const pings = yield* Pings
         const partition = 231 // of this test alone
         const { account, resource } = yield* newSubscription({ partition })
-        const ping = { accountId: account.id, topic: "http://a.example/", withContent: false, resourceId: resource.id }
-        yield* at(1_000)(pings.record(ping))
-        yield* at(2_000)(pings.record(ping))
-        yield* at(2_000)(pings.record({ ...ping, resourceId: undefined }, { _tag: "NoSubscriber" }))
+        const ping = { accountId: account.id, topic: "http://a.example/", withContent: false, canonical: resource.url }
+        yield* at(1_000)(pings.record(ping, 10))
+        yield* at(2_000)(pings.record(ping, 10))
+        yield* at(2_000)(pings.record({ ...ping, canonical: undefined }, 10))
         const waiting = [{ partition, resourceId: resource.id }]
         assert.deepStrictEqual(yield* pings.findUnanswered([1, partition], Infinity), waiting)
         assert.deepStrictEqual(yield* pings.findUnanswered([partition], 2_000), waiting)
@@ -125,13 +126,51 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const pings = yield* Pings
         const { account, resource } = yield* newSubscription()
         const ping = { accountId: account.id, topic: "http://nobody.example/", withContent: false }
-        yield* at(1_000)(pings.record({ ...ping, resourceId: undefined }, { _tag: "NoSubscriber" }))
-        yield* at(1_000)(pings.record({ ...ping, resourceId: resource.id }))
+        yield* at(1_000)(pings.record({ ...ping, canonical: undefined }, 10))
+        yield* at(1_000)(pings.record({ ...ping, canonical: resource.url }, 10))
         yield* at(2_000)(pings.resolve(resource.id, 2_000, { _tag: "Unchanged", code: 304 }))
         assert.deepStrictEqual((yield* pings.list({ accountId: account.id, limit: 10 })).map((one) => one.outcome), [
           { _tag: "Unchanged", code: 304 },
           { _tag: "NoSubscriber" }
         ])
+      }))
+
+    it.effect("return the resources that they reach, and wait for the first watched one", () =>
+      Effect.gen(function*() {
+        const pings = yield* Pings
+        const account = yield* newAccount
+        const page = `https://${unique("host")}.example/page`
+        const add = (canonical: string, state: "active" | "paused" = "active") =>
+          subscribe(wantedBy(account.id, {
+            topic: { given: canonical, canonical, host: new URL(page).hostname },
+            state,
+            channel: state === "paused" ? "xmpp" : "webhook"
+          })).pipe(Effect.map(({ resource }) => resource.id))
+        const unwatched = yield* add(page, "paused")
+        const fragments = [yield* add(`${page}#a`), yield* add(`${page}#b`)] as const
+        const topics = [`${page}#b`, page, `${page}#none`, undefined]
+        const reached = yield* Effect.forEach(
+          topics,
+          (canonical, i) => pings.record({ accountId: account.id, topic: `${i}`, canonical, withContent: false }, 10),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(reached, [
+          { resource: { id: fragments[1], isWatched: true }, fragments: [] },
+          { resource: { id: unwatched, isWatched: false }, fragments: [...fragments] },
+          { fragments: [] },
+          { fragments: [] }
+        ])
+        const one = yield* pings.record({ accountId: account.id, topic: "4", canonical: page, withContent: false }, 1)
+        assert.deepStrictEqual(one.fragments, fragments.slice(0, 1))
+        yield* at(farFuture)(pings.resolve(fragments[0], farFuture, { _tag: "Unchanged", code: 200 }))
+        const listed = yield* pings.list({ accountId: account.id, limit: 10 })
+        assert.deepStrictEqual(Object.fromEntries(listed.map(({ outcome, topic }) => [topic, outcome?._tag])), {
+          0: undefined,
+          1: "Unchanged",
+          2: "NoSubscriber",
+          3: "NoSubscriber",
+          4: "Unchanged"
+        })
       }))
   })
 }

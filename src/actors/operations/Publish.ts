@@ -3,8 +3,8 @@ import { Effect, Option } from "effect"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Pings } from "#domain/ports/Pings.ts"
-import { ResourceStore } from "#domain/ports/ResourceStore.ts"
-import { type StoreError, warnOfStoreError } from "#domain/ports/StoreError.ts"
+import { type PingedTopic, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { refuseUnavailable } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import type { PublishOptions } from "./Hub.ts"
@@ -58,14 +58,12 @@ interface Target {
   readonly partition: number
 }
 
-/** The resources that a ping of a topic reaches. */
+/** The watched resources that a ping of a topic reaches. */
 interface Reached {
-  /** The resource of the topic, when it is watched: at most one. */
+  /** The resource of the topic: at most one. */
   readonly resources: ReadonlyArray<Target>
-  /** The watched fragments of a page. */
+  /** The fragments of a page. */
   readonly fragments: ReadonlyArray<Target>
-  /** The resource that answers the ping: the one of the topic, or a fragment where only fragments are watched. */
-  readonly answering?: number
 }
 
 const nothing: Reached = { resources: [], fragments: [] }
@@ -73,40 +71,38 @@ const nothing: Reached = { resources: [], fragments: [] }
 /** Writes the row of a ping, and returns the watched resources of its topic. */
 const makeRecordPing = Effect.gen(function*() {
   const pings = yield* Pings
-  const findReached = yield* makeFindReached
+  const store = yield* ResourceStore
   return Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: PublishOptions) {
-    const topic = Topic.parse(given, "hub.url")
-    const reached = topic._tag === "Success" ? yield* findReached(topic.success) : nothing
-    if (recorded === false) return reached
-    const isWatched = reached.resources.length + reached.fragments.length > 0
-    yield* pings.record(
+    const parsed = Topic.parse(given, "hub.url")
+    const topic = parsed._tag === "Success" ? parsed.success : undefined
+    const find = topic === undefined
+      ? Effect.succeed(nothing)
+      : Effect.map(store.findPinged(topic.canonical, maxFragments), (pinged) => reachedBy(pinged, topic))
+    if (recorded === false) return yield* find
+    const pinged = yield* pings.record(
       {
         accountId,
         topic: given.slice(0, Topic.maxTopicLength),
-        resourceId: reached.answering,
+        canonical: topic?.canonical,
         withContent: content !== undefined
       },
-      isWatched ? undefined : { _tag: "NoSubscriber" }
+      maxFragments
     )
     // A subscription may have become active meanwhile, without a look at this row.
-    return isWatched || topic._tag === "Failure" ? reached : yield* findReached(topic.success)
+    return topic !== undefined && isWatched(pinged) ? reachedBy(pinged, topic) : yield* find
   })
 })
 
-const makeFindReached = Effect.map(
-  ResourceStore,
-  (store) =>
-    Effect.fnUntraced(function*({ canonical, host }: Topic.Topic): Effect.fn.Return<Reached, StoreError> {
-      const partition = Topic.partitionOf(host)
-      const { fragments, resource } = yield* store.findPinged(canonical, maxFragments)
-      const answering = resource?.isWatched === true ? resource.id : fragments[0] ?? resource?.id
-      return {
-        resources: resource?.isWatched === true ? [{ id: resource.id, partition }] : [],
-        fragments: fragments.map((id) => ({ id, partition })),
-        ...(answering !== undefined && { answering })
-      }
-    })
-)
+const isWatched = ({ fragments, resource }: PingedTopic): boolean =>
+  resource?.isWatched === true || fragments.length > 0
+
+const reachedBy = ({ fragments, resource }: PingedTopic, { host }: Topic.Topic): Reached => {
+  const partition = Topic.partitionOf(host)
+  return {
+    resources: resource?.isWatched === true ? [{ id: resource.id, partition }] : [],
+    fragments: fragments.map((id) => ({ id, partition }))
+  }
+}
 
 /** Pings the owner of a resource, or pushes the document with the type of the last fetched one. */
 const makeNotifyOwner = Effect.gen(function*() {

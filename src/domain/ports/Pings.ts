@@ -1,5 +1,6 @@
 import { Context, type Effect } from "effect"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
+import type { PingedTopic } from "./ResourceStore.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface NewPing {
@@ -7,8 +8,8 @@ export interface NewPing {
   readonly accountId: number | undefined
   /** As the publisher wrote it. */
   readonly topic: string
-  /** Undefined for a topic without a resource. */
-  readonly resourceId: number | undefined
+  /** The canonical form of the topic; undefined for a text that is no topic. */
+  readonly canonical: string | undefined
   /** True for a ping with the document. */
   readonly withContent: boolean
 }
@@ -29,8 +30,13 @@ export const maxRecentPings = 2_000
 
 /** The log of publishers' pings; kept for a week. */
 export class Pings extends Context.Service<Pings, {
-  /** `outcome` for a ping that needs no fetch. */
-  readonly record: (ping: NewPing, outcome?: PingOutcome) => Effect.Effect<void, StoreError>
+  /**
+   * Records a ping, and returns the resources that it reaches, with at most `maxFragments` fragments.
+   *
+   * The ping waits for a fetch of its resource, or of the first fragment if only fragments are watched. A ping of an unwatched topic is
+   * settled at once.
+   */
+  readonly record: (ping: NewPing, maxFragments: number) => Effect.Effect<PingedTopic, StoreError>
   /** Settles all waiting pings of a resource up to `until` (epoch ms): one fetch answers all of them. */
   readonly resolve: (resourceId: number, until: number, outcome: PingOutcome) => Effect.Effect<void, StoreError>
   /** Resources of these partitions with a waiting ping from before `before` (epoch ms), once each. */

@@ -6,7 +6,10 @@ import { hasRow, isLive } from "./Conditions.ts"
 import { run } from "./Query.ts"
 import { column, urlKey } from "./Values.ts"
 
-interface PingedRow {
+const isWatched = hasRow(`subscriptions u where u.resource_id = r.id and ${isLive("u")}`)
+
+/** A resource that a ping reaches. */
+export interface PingedRow {
   /** Index of the topic, from 1. */
   readonly position: number
   readonly id: number
@@ -14,13 +17,8 @@ interface PingedRow {
   readonly watched: boolean
 }
 
-const isWatched = hasRow(`subscriptions u where u.resource_id = r.id and ${isLive("u")}`)
-
-/** The resources of topics ($2) and the watched fragments of these, at most $3 each. */
-const pingedSql = `
-  select p.position::float8 as position, f.id::float8 as id, f.fragment, f.watched
-  from unnest($2::text[], $3::int4[]) with ordinality p(topic, max_fragments, position)
-  cross join lateral (
+/** SQL expression: the resource of each topic of `p`, and its watched fragments, at most `p.max_fragments`. The time is `$1`. */
+export const pingedResources = `(
     (
       select r.id, false as fragment, ${isWatched} as watched from resources r
       where r.key = ${urlKey("p.topic")} and r.url = p.topic
@@ -32,7 +30,12 @@ const pingedSql = `
         and ${isWatched}
       order by r.id limit p.max_fragments
     )
-  ) f
+  )`
+
+const pingedSql = `
+  select p.position::float8 as position, f.id::float8 as id, f.fragment, f.watched
+  from unnest($2::text[], $3::int4[]) with ordinality p(topic, max_fragments, position)
+  cross join lateral ${pingedResources} f
   order by p.position, f.id`
 
 export const makeFindPinged = (sql: SqlClient.SqlClient) => {
@@ -53,7 +56,7 @@ export const makeFindPinged = (sql: SqlClient.SqlClient) => {
   })
 }
 
-const pingedTopicOf = (rows: ReadonlyArray<PingedRow>): PingedTopic => {
+export const pingedTopicOf = (rows: ReadonlyArray<PingedRow>): PingedTopic => {
   const own = rows.find(({ fragment }) => !fragment)
   return {
     ...(own !== undefined && { resource: { id: own.id, isWatched: own.watched } }),

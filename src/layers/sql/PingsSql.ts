@@ -2,9 +2,11 @@ import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { maxRecentPings, type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
-import { batched } from "./Batched.ts"
+import type { PingedTopic } from "#domain/ports/ResourceStore.ts"
+import { batched, rowsOfInputs } from "./Batched.ts"
 import { commitsLater } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
+import { type PingedRow, pingedResources, pingedTopicOf } from "./PingedTopics.ts"
 import { column, farFuture, instant, legalText, millis } from "./Values.ts"
 import { run } from "./Query.ts"
 
@@ -13,7 +15,7 @@ const outcomeTags: ReadonlyArray<PingOutcome["_tag"]> = ["NoSubscriber", "Unchan
 
 interface ReceivedPing {
   readonly ping: NewPing
-  readonly outcome: PingOutcome | undefined
+  readonly maxFragments: number
   readonly receivedAt: number
 }
 
@@ -36,8 +38,8 @@ export const layer = Layer.effect(
     const insert = makeInsert(genericSql)
     const resolve = makeResolve(genericSql)
     return Pings.of({
-      record: Effect.fn("Pings.record")(function*(ping, outcome) {
-        yield* insert({ ping, outcome, receivedAt: yield* Clock.currentTimeMillis })
+      record: Effect.fn("Pings.record")(function*(ping, maxFragments) {
+        return yield* insert({ ping, maxFragments, receivedAt: yield* Clock.currentTimeMillis })
       }),
       resolve: Effect.fn("Pings.resolve")(function*(resourceId, until, outcome) {
         yield* resolve({ resourceId, until, outcome })
@@ -50,26 +52,43 @@ export const layer = Layer.effect(
   })
 )
 
+/**
+ * Finds the resources of topics, and inserts the pings, in one statement: each statement is a way to the database and back.
+ *
+ * A ping of a watched topic waits for the fetch of its resource, or of its first fragment.
+ */
+const insertSql = `
+  with p as (
+    select * from unnest($2::int4[], $3::text[], $4::text[], $5::bool[], $6::float8[], $7::int4[]) with ordinality
+      p(account, topic, canonical, content, at, max_fragments, position)
+  ),
+  found as (
+    select p.position, f.* from p cross join lateral ${pingedResources.replaceAll("p.topic", "p.canonical")} f
+  ),
+  inserted as (
+    insert into pings (account_id, topic, resource_id, with_content, received_at, outcome, answered_at)
+    select p.account, p.topic, a.id, p.content, ${instant("p.at")}, case when a.watched is not true then 0 end,
+      case when a.watched is not true then ${instant("p.at")} end
+    from p left join (
+      select distinct on (position) position, id, watched from found order by position, watched desc, fragment, id
+    ) a on a.position = p.position
+  )
+  select position::float8 as position, id::float8 as id, fragment, watched from found order by position, id`
+
 const makeInsert = (sql: SqlClient.SqlClient) =>
-  batched<ReceivedPing, true>({
+  batched<ReceivedPing, PingedTopic>({
     maxInputs: 500,
-    run: Effect.fnUntraced(function*(rows) {
-      yield* run(sql.unsafe(
-        `insert into pings (account_id, topic, resource_id, with_content, received_at, outcome, answered_at)
-        select account, topic, resource, content, ${instant("at")}, outcome,
-        case when outcome is not null then ${instant("at")} end
-        from unnest($1::int4[], $2::text[], $3::float8[], $4::bool[], $5::float8[], $6::int4[])
-          p(account, topic, resource, content, at, outcome)`,
-        [
-          column.integers(rows.map(({ ping }) => ping.accountId)),
-          column.texts(rows.map(({ ping }) => ping.topic)),
-          column.numbers(rows.map(({ ping }) => ping.resourceId)),
-          column.booleans(rows.map(({ ping }) => ping.withContent)),
-          column.numbers(rows.map(({ receivedAt }) => receivedAt)),
-          column.integers(rows.map(({ outcome }) => outcome === undefined ? null : outcomeTags.indexOf(outcome._tag)))
-        ]
-      ))
-      return rows.map(() => true)
+    run: Effect.fnUntraced(function*(received) {
+      const rows = yield* run(sql.unsafe<PingedRow>(insertSql, [
+        yield* Clock.currentTimeMillis,
+        column.integers(received.map(({ ping }) => ping.accountId)),
+        column.texts(received.map(({ ping }) => ping.topic)),
+        column.texts(received.map(({ ping: { canonical } }) => canonical?.includes("\u0000") === true ? null : canonical)),
+        column.booleans(received.map(({ ping }) => ping.withContent)),
+        column.numbers(received.map(({ receivedAt }) => receivedAt)),
+        column.integers(received.map(({ maxFragments }) => maxFragments))
+      ]))
+      return rowsOfInputs(rows, received).map(pingedTopicOf)
     })
   })
 

@@ -85,7 +85,7 @@ describe("the record of pings", () => {
       const end = lastMaintenanceAt + 86_400_000
       yield* TestClock.adjust(end - (yield* Clock.currentTimeMillis))
       web.publish(feed, ["c", "b", "first"])
-      yield* Pings.use((pings) => pings.record({ accountId: 1, topic: feed, resourceId: id, withContent: false }))
+      yield* Pings.use((pings) => pings.record({ accountId: 1, topic: feed, canonical: feed, withContent: false }, 0))
       yield* actors.resources.tell(id, Resource.ping)
       yield* TestClock.adjust(1)
       const after = yield* loadState(feed)

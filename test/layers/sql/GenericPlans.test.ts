@@ -45,7 +45,8 @@ const runAll = Effect.gen(function*() {
   yield* outbox.backlog(subscription.id, 64)
   yield* NotificationLog.use((log) => log.readAfter(resource.id, 0, 10))
   yield* NotificationLog.use((log) => log.heads([resource.id]))
-  yield* pings.record({ accountId: account.id, topic: resource.url, resourceId: resource.id, withContent: false })
+  const { url: topic } = resource
+  yield* pings.record({ accountId: account.id, topic, canonical: topic, withContent: false }, 10)
   yield* pings.resolve(resource.id, Date.now() + 1_000, { _tag: "Unchanged", code: 304 })
   if (first === undefined) return yield* Effect.die("no delivery")
   const attempt = { code: 500, message: "no", latency: 1, bytes: 1 }
