@@ -162,6 +162,11 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         ])
         const one = yield* pings.record({ accountId: account.id, topic: "4", canonical: page, withContent: false }, 1)
         assert.deepStrictEqual(one.fragments, fragments.slice(0, 1))
+        const other = `${page}/other`
+        yield* add(`${other}#a`)
+        const itself = yield* add(other)
+        yield* pings.record({ accountId: account.id, topic: "5", canonical: other, withContent: false }, 10)
+        yield* pings.resolve(itself, farFuture, { _tag: "Failed", code: 500, message: "" })
         yield* at(farFuture)(pings.resolve(fragments[0], farFuture, { _tag: "Unchanged", code: 200 }))
         const listed = yield* pings.list({ accountId: account.id, limit: 10 })
         assert.deepStrictEqual(Object.fromEntries(listed.map(({ outcome, topic }) => [topic, outcome?._tag])), {
@@ -169,7 +174,8 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
           1: "Unchanged",
           2: "NoSubscriber",
           3: "NoSubscriber",
-          4: "Unchanged"
+          4: "Unchanged",
+          5: "Failed"
         })
       }))
   })
