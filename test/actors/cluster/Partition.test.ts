@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import {
   MessageStorage,
@@ -11,6 +11,8 @@ import {
   ShardingConfig
 } from "effect/cluster"
 import * as Partition from "#actors/cluster/Partition.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
+import * as PartitionsLayer from "#actors/cluster/PartitionsLayer.ts"
 import { AwakePartitions, type PartitionActors, PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
 import { layerOwnership, layerWakePartitions, shardingConfig } from "#actors/cluster/Runner.ts"
 import * as ShardLeaseLayer from "#actors/cluster/ShardLeaseLayer.ts"
@@ -23,6 +25,8 @@ const makeRunner = () => {
   const events: Array<string> = []
   const database = { losesLocks: false, answers: true, defects: 0, endsAfter: 0 }
   const leases: Array<ShardLease> = []
+  const pinged: Array<number> = []
+  const resources = { tell: (id: number) => Effect.sync(() => void pinged.push(id)) }
   const storage = Layer.effect(
     RunnerStorage.RunnerStorage,
     Effect.gen(function*() {
@@ -41,7 +45,7 @@ const makeRunner = () => {
   )
   const starter = Layer.succeed(PartitionStarter, {
     start: Effect.fnUntraced(function*(number, lease) {
-      const actors = {} as PartitionActors
+      const actors = { resources } as unknown as PartitionActors
       if (number !== partition || lease === undefined) return actors
       const start = leases.push(lease)
       events.push(`start ${start}`)
@@ -54,7 +58,7 @@ const makeRunner = () => {
       return actors
     })
   })
-  const layer = Layer.merge(layerWakePartitions, Partition.layer).pipe(
+  const layer = Layer.mergeAll(layerWakePartitions, Partition.layer, PartitionsLayer.layer).pipe(
     Layer.provide([layerOwnership, starter]),
     Layer.provideMerge(AwakePartitions.layer),
     Layer.provide(Sharding.layer),
@@ -65,7 +69,7 @@ const makeRunner = () => {
       ShardingConfig.layer({ ...shardingConfig, runnerAddress: Option.some(RunnerAddress.make("127.0.0.1", 1)) })
     )
   )
-  return { database, events, layer, newestLease: () => leases.at(-1) }
+  return { database, events, layer, newestLease: () => leases.at(-1), pinged }
 }
 
 /** In small steps, because the cluster waits for several things at once. */
@@ -99,6 +103,29 @@ describe("a partition whose shard is lost and acquired again", () => {
       database.defects = 1
       yield* pass(8)
       assert.deepStrictEqual(events, ["start 1", "end 1", "start 2", "started 2"])
+    }).pipe(Effect.provide(layer))
+  })
+})
+
+/** Fails for a call of the cluster, which is not synchronous. */
+const completeNow = (effect: Effect.Effect<void>): void => Effect.runSync(effect)
+
+describe("a ping of a resource", () => {
+  it.effect("waits for the start of its partition, and is a message once the partition is awake on this runner", () => {
+    const { database, layer, pinged } = makeRunner()
+    return Effect.gen(function*() {
+      const partitions = yield* Partitions
+      database.answers = false
+      yield* pass(2)
+      const early = yield* Effect.forkChild(partitions.ping(partition, 5))
+      yield* pass(1)
+      assert.deepStrictEqual(pinged, [])
+      database.answers = true
+      yield* pass(1)
+      yield* Fiber.join(early)
+      assert.deepStrictEqual(pinged, [5])
+      completeNow(partitions.ping(partition, 6))
+      assert.deepStrictEqual(pinged, [5, 6])
     }).pipe(Effect.provide(layer))
   })
 })
