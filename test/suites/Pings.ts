@@ -3,7 +3,15 @@ import { Effect } from "effect"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { maxRecentPings, Pings } from "#domain/ports/Pings.ts"
 import { farFuture } from "#layers/sql/Values.ts"
-import { at, newAccount, newSubscription, type Stores, subscribe, unique, wantedBy } from "#test/support/StoreFixture.ts"
+import {
+  at,
+  newAccount,
+  newSubscription,
+  type Stores,
+  subscribe,
+  unique,
+  wantedBy
+} from "#test/support/StoreFixture.ts"
 
 /** What every `Pings` keeps of its promises. */
 export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
@@ -78,7 +86,9 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, resource } = yield* newSubscription()
         const other = yield* newSubscription()
         const ping = { accountId: account.id, topic: "http://a.example/", withContent: false }
-        for (const time of [1_000, 2_000, 4_000]) yield* at(time)(pings.record({ ...ping, canonical: resource.url }, 10))
+        for (const time of [1_000, 2_000, 4_000]) {
+          yield* at(time)(pings.record({ ...ping, canonical: resource.url }, 10))
+        }
         yield* at(1_500)(pings.record({ ...ping, canonical: other.resource.url }, 10))
         const answered = (until: number, outcome: PingOutcome) =>
           at(until + 100)(pings.resolve(resource.id, until, outcome))

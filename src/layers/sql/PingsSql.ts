@@ -6,7 +6,7 @@ import type { PingedTopic } from "#domain/ports/ResourceStore.ts"
 import { batched, rowsOfInputs } from "./Batched.ts"
 import { commitsLater } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
-import { type PingedRow, pingedResources, pingedTopicOf } from "./PingedTopics.ts"
+import { pingedResources, type PingedRow, pingedTopicOf } from "./PingedTopics.ts"
 import { column, farFuture, instant, legalText, millis } from "./Values.ts"
 import { run } from "./Query.ts"
 
@@ -83,7 +83,9 @@ const makeInsert = (sql: SqlClient.SqlClient) =>
         yield* Clock.currentTimeMillis,
         column.integers(received.map(({ ping }) => ping.accountId)),
         column.texts(received.map(({ ping }) => ping.topic)),
-        column.texts(received.map(({ ping: { canonical } }) => canonical?.includes("\u0000") === true ? null : canonical)),
+        column.texts(
+          received.map(({ ping: { canonical } }) => canonical?.includes("\u0000") === true ? null : canonical)
+        ),
         column.booleans(received.map(({ ping }) => ping.withContent)),
         column.numbers(received.map(({ receivedAt }) => receivedAt)),
         column.integers(received.map(({ maxFragments }) => maxFragments))
