@@ -42,12 +42,14 @@ export class Parameters {
 
   /** All values of a name in the order of the request. An empty value counts as absent. */
   all(name: string): ReadonlyArray<string> {
-    return this.#values.get(name)?.filter((value) => value !== "") ?? []
+    const values = this.#values.get(name) ?? []
+    return values.includes("") ? values.filter((value) => value !== "") : values
   }
 
   /** The value of a name. Fails when the request has two different values, because either could be the right one. */
   one(name: string): Effect.Effect<string | undefined, Refusal> {
     const values = this.all(name)
+    if (values.length <= 1) return Effect.succeed(values[0])
     const first = values[0]
     const other = values.find((value) => value !== first)
     if (other === undefined) return Effect.succeed(first)
@@ -72,6 +74,7 @@ export class Parameters {
 
   /** A whole number. */
   integer(name: string, { fallback, maximum, minimum, schema }: IntegerParameter): Effect.Effect<number, Refusal> {
+    if (!this.#values.has(name)) return Effect.succeed(fallback)
     return Effect.flatMap(this.one(name), (text) => {
       if (text === undefined) return Effect.succeed(fallback)
       const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : NaN
@@ -93,6 +96,7 @@ export class Parameters {
     name: string,
     words: Schema.Literals<ReadonlyArray<Word>>
   ): Effect.Effect<Word | undefined, Refusal> {
+    if (!this.#values.has(name)) return Effect.undefined
     return Effect.flatMap(this.one(name), (text) => {
       if (text === undefined) return Effect.undefined
       const word = text.trim().toLowerCase()
@@ -125,6 +129,7 @@ export const normalizeName = (name: string): string | undefined => {
 }
 
 const splitName = (name: string): Array<string> => {
+  if (!name.includes("[")) return [name]
   const bracketed = /^([^[\]]+)((?:\[[^[\]]*\])+)$/.exec(name)
   if (bracketed === null) return [name]
   return [bracketed[1] ?? "", ...(bracketed[2] ?? "").slice(1, -1).split("][")]
@@ -134,54 +139,53 @@ const splitName = (name: string): Array<string> => {
 export const merge = (
   query: Iterable<Pair>,
   body: Iterable<Pair>
-): Effect.Effect<Parameters, Refusal | HttpRejection> =>
-  Effect.gen(function*() {
-    const values = yield* collect(query)
-    for (const [name, sent] of yield* collect(body)) values.set(name, sent)
-    return new Parameters(values)
-  })
+): Effect.Effect<Parameters, Refusal | HttpRejection> => {
+  const values = collect(query)
+  const replacing = collect(body)
+  if (!isCollected(values)) return Effect.fail(values)
+  if (!isCollected(replacing)) return Effect.fail(replacing)
+  for (const [name, sent] of replacing) values.set(name, sent)
+  return Effect.succeed(new Parameters(values))
+}
 
-const collect = Effect.fnUntraced(function*(pairs: Iterable<Pair>) {
-  const values = new Map<string, Array<string>>()
+type Collected = Map<string, Array<string>>
+
+const isCollected = (one: Collected | Refusal | HttpRejection): one is Collected => one instanceof Map
+
+/** The values by name, or the first fault. Without effects, because each request has some parameters. */
+const collect = (pairs: Iterable<Pair>): Collected | Refusal | HttpRejection => {
+  const values: Collected = new Map()
   let count = 0
   for (const [given, value] of pairs) {
-    if (++count > maxParameters) return yield* tooManyParameters
-    const name = yield* checkName(given)
+    if (++count > maxParameters) return tooManyParameters
+    const name = checkName(given)
+    if (typeof name !== "string") return name
     // PostgreSQL, XML and headers cannot hold NUL, and a secret without its NUL would be a different secret
-    if (value.includes("\0")) return yield* badParameter(name, `${name} contains a NUL character; leave it out.`)
+    if (value.includes("\0")) return badParameter(name, `${name} contains a NUL character; leave it out.`)
     if (!value.isWellFormed()) {
-      return yield* badParameter(
-        name,
-        `${name} contains half of a surrogate pair, which is not a character; leave it out.`
-      )
+      return badParameter(name, `${name} contains half of a surrogate pair, which is not a character; leave it out.`)
     }
     const sent = values.get(name)
     if (sent === undefined) values.set(name, [value])
     else sent.push(value)
   }
   return values
-})
+}
 
-const checkName = (given: string): Effect.Effect<string, Refusal> => {
+/** The normalized name, or the reason against it. */
+const checkName = (given: string): string | Refusal => {
   if (given.length > maxParameterNameLength) {
-    return Effect.fail(
-      badParameter(
-        quote(given),
-        `The name of a parameter has ${given.length} characters: ${
-          quote(given)
-        }; at most ${maxParameterNameLength} are read. Send parameters as name=value&name=value.`
-      )
+    return badParameter(
+      quote(given),
+      `The name of a parameter has ${given.length} characters: ${
+        quote(given)
+      }; at most ${maxParameterNameLength} are read. Send parameters as name=value&name=value.`
     )
   }
-  const name = normalizeName(given)
-  return name === undefined
-    ? Effect.fail(
-      badParameter(
-        quote(given),
-        `The name of a parameter is nested too deep: ${quote(given)}; at most ${maxNestingDepth} parts are read.`
-      )
-    )
-    : Effect.succeed(name)
+  return normalizeName(given) ?? badParameter(
+    quote(given),
+    `The name of a parameter is nested too deep: ${quote(given)}; at most ${maxNestingDepth} parts are read.`
+  )
 }
 
 export const tooManyParameters = tooLarge(`The request has more than ${maxParameters} parameters; send fewer.`)
