@@ -21,15 +21,15 @@ const minLoggedMs = 5_000
  * therefore continues from its own time, slightly slower, until the system's clock has caught up.
  */
 export const makeSteadyClock = ({ monotonic, wall }: TimeSources) => {
-  let time = wall()
-  let readAt = monotonic()
+  // Numbers of an array of floats change in place. A delivery reads the clock ten times, and each variable would become a new object.
+  const last = Float64Array.of(wall(), monotonic())
   const now = (): number => {
+    const time = last[0] ?? 0
     const monotonicNow = monotonic()
-    const elapsed = monotonicNow - readAt
+    const elapsed = monotonicNow - (last[1] ?? 0)
     const wallNow = wall()
-    readAt = monotonicNow
-    time = Math.max(wallNow, time + elapsed * (time + elapsed > wallNow ? 1 - slowdown : 1))
-    return Math.floor(time)
+    last[1] = monotonicNow
+    return Math.floor(last[0] = Math.max(wallNow, time + elapsed * (time + elapsed > wallNow ? 1 - slowdown : 1)))
   }
   return { now, ahead: () => now() - wall() }
 }

@@ -133,29 +133,35 @@ export class DeliveryLimiter {
     })
   }
 
-  /** Takes the remaining permits of a turn, and starts its delivery. */
+  /** Takes the remaining permits of a turn, and starts its delivery. A permit counts as held at once, so that an interruption loses none. */
   #acquire<A, E, R>(turn: DeliveryTurn, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const missing = this.#takePermits(turn)
+    if (missing === undefined) return delivery
+    const wait = Effect.callback<A, E, R>((resume) => {
+      let leave: () => void
+      const queue = (permit: FifoSemaphore) => {
+        leave = permit.queue(() => {
+          turn.held.push(permit)
+          const next = this.#takePermits(turn)
+          if (next === undefined) resume(delivery)
+          else queue(next)
+        })
+      }
+      queue(missing)
+      return Effect.sync(() => leave())
+    })
+    return this.#isWatching ? wait : Effect.andThen(this.#watch, wait)
+  }
+
+  /** Takes the free permits of a turn, up to the returned one, which is not free. The turn starts with its last permit. */
+  #takePermits(turn: DeliveryTurn): FifoSemaphore | undefined {
     for (let next = this.#nextPermit(turn); next !== undefined; next = this.#nextPermit(turn)) {
-      if (!next.tryAcquire()) return this.#acquireAfterWait(turn, next, delivery)
+      if (!next.tryAcquire()) return next
       turn.held.push(next)
     }
     turn.startedAt = this.#clock.currentTimeMillisUnsafe()
     if (turn.held.at(-1) === this.#fastLane) turn.host.inFlight.add(turn)
-    return delivery
-  }
-
-  /** The release is installed before the permit is taken: an interruption in between would lose the permit. */
-  #acquireAfterWait<A, E, R>(
-    turn: DeliveryTurn,
-    permit: FifoSemaphore,
-    delivery: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.andThen(this.#watch, permit.acquire(restore)), () => {
-        turn.held.push(permit)
-        return restore(Effect.suspend(() => this.#acquire(turn, delivery)))
-      })
-    )
+    return undefined
   }
 
   /** The next permit of a turn; undefined when the turn has all its permits. */
@@ -164,7 +170,7 @@ export class DeliveryLimiter {
     if (last === undefined) return this.#permitsOf(host, callback.speed)
     if (last === this.#fastLane || last === this.#slowLane) return undefined
     if (last !== host.promptPermits && last !== host.unknownPermits) return this.#slowLane
-    if (host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fastLane
+    if (host.slowUntil === 0 || host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fastLane
     return host.slowPermits ??= new FifoSemaphore(Math.ceil(this.#maxSlow / 8))
   }
 
@@ -193,7 +199,7 @@ export class DeliveryLimiter {
     for (const permit of turn.held) permit.release()
     if (--host.deliveries > 0) return
     this.#busyHosts.delete(hostname)
-    if (host.slowUntil > this.#clock.currentTimeMillisUnsafe()) this.#idleSlowHosts.set(hostname, host)
+    if (host.slowUntil > 0 && host.slowUntil > this.#clock.currentTimeMillisUnsafe()) this.#idleSlowHosts.set(hostname, host)
   }
 
   #rate({ callback, host }: DeliveryTurn, startedAt: number, exit: Exit.Exit<unknown, unknown>): void {

@@ -50,10 +50,15 @@ export class FifoSemaphore {
 
   /** Resumes with a permit. */
   readonly #wait = Effect.callback<void>((resume) => {
-    const admit = () => resume(Effect.void)
-    this.#waiters.add(admit)
-    return Effect.sync(() => this.#waiters.delete(admit))
+    const leave = this.queue(() => resume(Effect.void))
+    return Effect.sync(leave)
   })
+
+  /** Calls `admit` with a permit, at the end of the queue. Returns a function that leaves the queue. */
+  queue(admit: () => void): () => void {
+    this.#waiters.add(admit)
+    return () => this.#waiters.delete(admit)
+  }
 
   release(): void {
     this.#free++

@@ -27,8 +27,9 @@ const countByOutcome = <K extends string>(
 const deliveries = seriesOf(deliveryCounter, deliveryOutcomes)
 const polls = seriesOf(pollCounter, pollOutcomes)
 
-/** Counts one attempt of a delivery. */
-export const countDelivery = countByOutcome(deliveryCounter, deliveries)
+/** Counts one attempt of a delivery, without an effect of its own. */
+export const countDelivery = (outcome: typeof deliveryOutcomes[number]): void =>
+  deliveries.get(outcome)?.updateUnsafe(1, Context.empty())
 
 /** Counts one fetch of a resource. */
 export const countPoll = countByOutcome(pollCounter, polls)

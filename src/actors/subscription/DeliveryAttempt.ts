@@ -61,42 +61,71 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
     close(window)
   })
 
-  /** Returns the time of the next look (epoch ms), or undefined for at once. */
-  return Effect.fnUntraced(function*(state: State, delivery: Delivery, context: SubscriptionContext) {
-    if (delivery.credits === firstDebt && delivery.attempt === 0) yield* reportAllowance(state)
-    const send = senders[state.subscription.channel] ?? unserved
-    const startedAt = traces === undefined ? 0 : clock.currentTimeMillisUnsafe()
-    const outcome = yield* send(delivery, state.subscription, context.lease.isHeld, state.callback)
-    if (traces !== undefined) traceAttempt(traces, state, delivery, outcome, startedAt, clock)
-    if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
-      state.lastAttemptAt = yield* Clock.currentTimeMillis
-    }
+  const confirm = ({ window }: State, delivery: Delivery, result: AttemptResult | undefined) =>
+    Effect.flatMap(
+      delivery.isPart === true ? whenAvailable(outbox.confirmPart(delivery.id)) : outbox.confirm(delivery.id),
+      () => {
+        window.deliveries.shift()
+        return result === undefined ? Effect.undefined : Effect.as(log.recordDelivery(delivery, result), undefined)
+      }
+    )
+
+  const settle = Effect.fnUntraced(function*(
+    state: State,
+    delivery: Delivery,
+    context: SubscriptionContext,
+    outcome: Outcome
+  ) {
     if (logsDeliveries) yield* logAttempt(state, delivery, outcome)
-    if (live.isWatched) publishAttempt(live, state, delivery, outcome, yield* Clock.currentTimeMillis)
     switch (outcome.verdict) {
       case "delivered":
-        state.hungNotifications = 0
         if (state.failing !== undefined) yield* health.recordSuccess(state)
         if (state.subscription.trial !== undefined) yield* trial.start(state, delivery)
-        if (delivery.isPart === true) yield* whenAvailable(outbox.confirmPart(delivery.id))
-        else yield* outbox.confirm(delivery.id)
-        if (outcome.attempt !== undefined) yield* log.recordDelivery(delivery, outcome.attempt)
-        state.window.deliveries.shift()
-        return undefined
+        return yield* confirm(state, delivery, outcome.attempt)
       case "ended":
-        return yield* end(state, delivery, outcome.attempt, context, "gone")
+        yield* end(state, delivery, outcome.attempt, context, "gone")
+        return undefined
       case "failed":
         if (outcome.isElsewhere === true) yield* askAgain(state.subscription)
-        if (hasLeaseEndedByFailures(state)) {
-          return yield* end(state, delivery, describeEnd(outcome.attempt), context, "lease")
-        }
-        return yield* handleFailure(state, delivery, outcome)
+        if (hasLeaseEndedByFailures(state)) yield* end(state, delivery, describeEnd(outcome.attempt), context, "lease")
+        else yield* handleFailure(state, delivery, outcome)
+        return undefined
       case "lease-lost":
         return undefined
       case "unserved":
         return (yield* Clock.currentTimeMillis) + channelCheckMs
     }
   })
+
+  const conclude = (
+    state: State,
+    delivery: Delivery,
+    context: SubscriptionContext,
+    outcome: Outcome,
+    startedAt: number
+  ): Effect.Effect<number | undefined> => {
+    if (traces !== undefined) traceAttempt(traces, state, delivery, outcome, startedAt, clock)
+    if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
+      state.lastAttemptAt = clock.currentTimeMillisUnsafe()
+    }
+    if (live.isWatched) publishAttempt(live, state, delivery, outcome, clock.currentTimeMillisUnsafe())
+    if (outcome.verdict !== "delivered") return settle(state, delivery, context, outcome)
+    state.hungNotifications = 0
+    const isUsual = !logsDeliveries && state.failing === undefined && state.subscription.trial === undefined
+    return isUsual ? confirm(state, delivery, outcome.attempt) : settle(state, delivery, context, outcome)
+  }
+
+  /** Returns the time of the next look (epoch ms), or undefined for at once. No generator, because thousands of deliveries may wait in it. */
+  return (state: State, delivery: Delivery, context: SubscriptionContext): Effect.Effect<number | undefined> => {
+    const startedAt = traces === undefined ? 0 : clock.currentTimeMillisUnsafe()
+    const send = senders[state.subscription.channel] ?? unserved
+    const attempted = Effect.flatMap(
+      send(delivery, state.subscription, context.lease.isHeld, state.callback),
+      (outcome) => conclude(state, delivery, context, outcome, startedAt)
+    )
+    const isFirstDebt = delivery.credits === firstDebt && delivery.attempt === 0
+    return isFirstDebt ? Effect.andThen(reportAllowance(state), attempted) : attempted
+  }
 })
 
 const traceAttempt = (

@@ -24,6 +24,7 @@ export const emptyWindow = (): DeliveryWindow => ({ deliveries: [], nextSequence
 
 /** True when a delivery fits into memory behind these ones. */
 export const hasRoom = (ahead: ReadonlyArray<Delivery>, delivery: Delivery): boolean =>
+  ahead.length === 0 ||
   countFitting([...ahead, delivery].map(({ notification }) => documentBytes(notification)), maxInMemory) > ahead.length
 
 /** Adds a new delivery at the end, or remembers that the outbox has more. */

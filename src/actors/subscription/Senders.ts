@@ -66,33 +66,36 @@ export const layer = Layer.effect(
     const renderShared = renderOnce(settings)
     const strangerLimits = new StrangerLimits()
 
-    const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld, callback) {
-      if (subscription.unreadable !== undefined) return unreadable(subscription.unreadable)
+    const webhook: Sender = (delivery, subscription, isLeaseHeld, callback) => {
+      if (subscription.unreadable !== undefined) return Effect.succeed(unreadable(subscription.unreadable))
       const rendered = renderShared(delivery.notification, subscription)
-      const plain = parcel(subscription, delivery, rendered, settings, clock.currentTimeMillisUnsafe())
+      const bytes = rendered.body.length
       const isStranger = isOfStranger(subscription)
       const refused = isStranger
-        ? strangerLimits.refuse(plain, delivery, subscription, callback, clock.currentTimeMillisUnsafe())
+        ? strangerLimits.refuse(rendered, delivery, subscription, callback, clock.currentTimeMillisUnsafe())
         : undefined
-      if (refused !== undefined) return refused
-      const posted = deliverer.post(
-        isStranger ? strangerLimits.guard(plain, delivery, subscription, callback) : plain,
-        isLeaseHeld
-      )
-      const key = isStranger ? networkOf(subscription) : subscription.host
-      const outcome = yield* limiter.run(key, callback, posted).pipe(
-        Effect.map((answer) => outcomeOf(answer, delivery, subscription, clock, rendered.body.length)),
-        Effect.catchTag("DeliveryError", (error) => Effect.succeed(outcomeOfError(error, rendered.body.length)))
-      )
-      if (isStranger) {
-        strangerLimits.record(plain, subscription, callback, outcome, clock.currentTimeMillisUnsafe())
+      if (refused !== undefined) return Effect.succeed(refused)
+      // Thousands of deliveries may wait for their turn, so that the request is made afterwards.
+      const post = Effect.suspend(() => {
+        const plain = parcel(subscription, delivery, rendered, settings, clock.currentTimeMillisUnsafe())
+        const guarded = isStranger ? strangerLimits.guard(plain, delivery, subscription, callback) : plain
+        return deliverer.post(guarded, isLeaseHeld)
+      })
+      const count = <O extends Success | Failure | { readonly verdict: "lease-lost" }>(outcome: O): O => {
+        if (isStranger) {
+          strangerLimits.record(rendered, subscription, callback, outcome, clock.currentTimeMillisUnsafe())
+        }
+        if (outcome.verdict !== "lease-lost") countDelivery(outcome.verdict)
+        if (outcome.verdict === "delivered") {
+          observe(deliveryLag, Math.max(clock.currentTimeMillisUnsafe() - delivery.waitsSince, 0) / 1000)
+        }
+        return outcome
       }
-      if (outcome.verdict !== "lease-lost") yield* countDelivery(outcome.verdict)
-      if (outcome.verdict === "delivered") {
-        observe(deliveryLag, Math.max(clock.currentTimeMillisUnsafe() - delivery.waitsSince, 0) / 1000)
-      }
-      return outcome
-    })
+      return Effect.match(limiter.run(isStranger ? networkOf(subscription) : subscription.host, callback, post), {
+        onFailure: (error) => count(outcomeOfError(error, bytes)),
+        onSuccess: (answer) => count(outcomeOf(answer, delivery, subscription, clock, bytes))
+      })
+    }
 
     return Senders.of({ webhook, null: () => Effect.succeed({ verdict: "delivered" }) })
   })

@@ -1,4 +1,5 @@
 import { RateLimiter } from "#domain/limits/RateLimiter.ts"
+import type { Rendered } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import type { Parcel } from "#domain/ports/Deliverer.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -49,7 +50,7 @@ export class StrangerLimits {
 
   /** A failure without an attempt, when the network of a failing callback got too many failed uploads. */
   refuse(
-    { body }: Parcel,
+    { body }: Rendered,
     delivery: Delivery,
     subscription: Subscription,
     callback: CallbackRecord,
@@ -65,7 +66,7 @@ export class StrangerLimits {
 
   /** Remembers the outcome, and counts the upload of a large document that failed. */
   record(
-    { body }: Parcel,
+    { body }: Rendered,
     subscription: Subscription,
     callback: CallbackRecord,
     outcome: { readonly verdict: string; readonly isElsewhere?: boolean | undefined },

@@ -25,7 +25,7 @@ const maxLargeDocuments = 32
 const copiesInDelivery = 2
 
 /** Result of a step whose next step follows at once. */
-const continueNow = Symbol("go on")
+const continueNow: unique symbol = Symbol("go on")
 
 export const layer = Layer.effect(
   SubscriptionBehavior,
@@ -36,12 +36,12 @@ export const layer = Layer.effect(
     const health = yield* makeCallbackHealth
     const trial = yield* makeDeliveryTrial
     const step = yield* makeStep(retry)
+    const clock = yield* Clock.Clock
     // An overdue delivery keeps its document in memory.
     const { exchanges } = yield* DocumentMemory
     const largeSlots = yield* DeliveryLimiter.make({ maxDeliveries: maxLargeDocuments, maxPerHost: 4, maxOverdue: 8 })
 
     const loadState = Effect.fnUntraced(function*(self: Self<State, Message>) {
-      if (self.state !== undefined) return self.state
       const subscription = Option.getOrUndefined(yield* whenAvailable(subscriptions.load(self.id)))
       if (subscription?.state !== "active") return undefined
       self.state = {
@@ -72,14 +72,14 @@ export const layer = Layer.effect(
       while (true) {
         for (let message = self.take(); message !== undefined; message = self.take()) applyMessage(self, message)
         if (self.state?.isOutdated === true) self.state = undefined
-        const state = yield* loadState(self)
+        const state = self.state ?? (yield* loadState(self))
         if (state === undefined) return undefined
         if (state.trial !== undefined) {
           const until = yield* trial.check(self, state.trial)
           if (until !== undefined) return until
           continue
         }
-        const now = yield* Clock.currentTimeMillis
+        const now = clock.currentTimeMillisUnsafe()
         const until = waitForAttempt(retry, state, now) ?? waitForPause(state, now)
         if (until !== undefined) return yield* health.announce(state, until, now)
         const { largeBytes } = state
@@ -98,35 +98,49 @@ export const layer = Layer.effect(
 const makeStep = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
   const outbox = yield* Outbox
   const attempt = yield* makeDeliveryAttempt(retry)
+  const clock = yield* Clock.Clock
 
   const readOutbox = Effect.fnUntraced(function*(state: State, count: number) {
     state.nextAttempt = undefined
     fill(state.window, yield* whenAvailable(outbox.backlog(state.subscription.id, count, maxInMemory.bytes)))
   })
 
-  return Effect.fnUntraced(
-    function*(self: Self<State, Message>, state: State, context: SubscriptionContext, hasSlot = false) {
-      const { subscription, window } = state
-      if (window.deliveries.length === 0 && window.hasMore) yield* readOutbox(state, hasSlot ? 1 : maxInMemory.count)
-      const first = window.deliveries[0]
-      if (first === undefined) return undefined
-      const now = yield* Clock.currentTimeMillis
-      if (hasLeaseEnded(subscription, now)) return undefined
-      if (isEarly(retry, state, first, now)) return continueNow
-      if (self.draining()) return undefined
-      if (!context.lease.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), continueNow)
-      if (isLarge(first) && !hasSlot) {
-        state.largeBytes = documentBytes(first.notification)
-        release(window)
-        return continueNow
-      }
-      if (isAfterOutage(nextAttemptAt(retry, state, first, now), state.lastAttemptAt, now)) {
-        state.outageEndedAt = now
-      }
-      return (yield* attempt(state, first, context)) ?? continueNow
+  const sendFirst = (
+    self: Self<State, Message>,
+    state: State,
+    context: SubscriptionContext,
+    hasSlot: boolean
+  ): Effect.Effect<number | typeof continueNow | undefined> => {
+    const { subscription, window } = state
+    const first = window.deliveries[0]
+    if (first === undefined) return Effect.undefined
+    const now = clock.currentTimeMillisUnsafe()
+    if (hasLeaseEnded(subscription, now)) return Effect.undefined
+    if (isEarly(retry, state, first, now)) return succeedNow
+    if (self.draining()) return Effect.undefined
+    if (!context.lease.isHeld()) return Effect.as(Effect.sleep(checkSpacingMs), continueNow)
+    if (isLarge(first) && !hasSlot) {
+      state.largeBytes = documentBytes(first.notification)
+      release(window)
+      return succeedNow
     }
-  )
+    if (isAfterOutage(nextAttemptAt(retry, state, first, now), state.lastAttemptAt, now)) state.outageEndedAt = now
+    return Effect.map(attempt(state, first, context), continueUnlessLater)
+  }
+
+  // No generator, because thousands of deliveries may wait within their step.
+  return (self: Self<State, Message>, state: State, context: SubscriptionContext, hasSlot = false) =>
+    state.window.deliveries.length === 0 && state.window.hasMore
+      ? Effect.flatMap(
+        readOutbox(state, hasSlot ? 1 : maxInMemory.count),
+        () => sendFirst(self, state, context, hasSlot)
+      )
+      : sendFirst(self, state, context, hasSlot)
 })
+
+const succeedNow = Effect.succeed<typeof continueNow>(continueNow)
+
+const continueUnlessLater = (until: number | undefined): number | typeof continueNow => until ?? continueNow
 
 const nextAttemptAt = (retry: DeliveryRetrySteps, state: State, first: PlannedDelivery, now: number): number =>
   retry.nextAttemptAt(state.retry, first, failingMsOf(state, now), now)

@@ -154,28 +154,41 @@ export const parcel = (
   sender: SenderIdentity,
   now: number
 ): Parcel => {
-  const { callback, link, topic } = addressHeadersOf(subscription, sender)
-  return {
-    id: notificationIdOf(delivery),
+  const id = notificationIdOf(delivery)
+  const made: { -readonly [field in keyof Parcel]: Parcel[field] } = {
+    id,
     callback: subscription.endpoint,
     contentType: rendered.contentType,
     body: rendered.body,
-    headers: [
-      ...(subscription.face === "hub" ? [] : serviceHeaders(sender, "Credits", String(delivery.credits))),
-      ...(delivery.attempt > 0 ? serviceHeaders(sender, "Retried", String(delivery.attempt)) : []),
-      callback,
-      topic,
-      ["X-Windhover-Notification-Id", notificationIdOf(delivery)],
-      ["X-Windhover-Sequence", String(delivery.sequence)],
-      link
-    ],
-    ...(subscription.headers === undefined ? {} : { ownHeaders: subscription.headers }),
-    ...(subscription.secret === undefined ? {} : { secret: subscription.secret }),
-    ...(subscription.previousSecret === undefined || (subscription.previousSecretUntil ?? 0) <= now
-      ? {}
-      : { previousSecret: subscription.previousSecret }),
-    ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
+    headers: headersOf(subscription, delivery, id, sender)
   }
+  const { headers, previousSecret, previousSecretUntil = 0, secret, signature } = subscription
+  if (headers !== undefined) made.ownHeaders = headers
+  if (secret !== undefined) made.secret = secret
+  if (previousSecret !== undefined && previousSecretUntil > now) made.previousSecret = previousSecret
+  if (signature !== undefined) made.signature = signature
+  return made
+}
+
+const headersOf = (
+  subscription: Addressee,
+  { attempt, credits, sequence }: Numbered,
+  id: string,
+  sender: SenderIdentity
+): ReadonlyArray<Header> => {
+  const { callback, link, topic } = addressHeadersOf(subscription, sender)
+  const own: ReadonlyArray<Header> = [
+    callback,
+    topic,
+    ["X-Windhover-Notification-Id", id],
+    ["X-Windhover-Sequence", String(sequence)],
+    link
+  ]
+  const isCounted = subscription.face !== "hub"
+  if (!isCounted && attempt === 0) return own
+  const counts: Array<Header> = isCounted ? serviceHeaders(sender, "Credits", String(credits)) : []
+  if (attempt > 0) counts.push(...serviceHeaders(sender, "Retried", String(attempt)))
+  return counts.concat(own)
 }
 
 type Header = readonly [name: string, value: string]
@@ -225,7 +238,7 @@ const serviceHeaders = (
   sender: SenderIdentity,
   name: string,
   value: string
-): ReadonlyArray<readonly [string, string]> =>
+): Array<Header> =>
   sender.headerPrefix === "X-Service-"
     ? [[`X-Service-${name}`, value]]
     : [[`X-Service-${name}`, value], [`${sender.headerPrefix}${name}`, value]]
