@@ -135,20 +135,20 @@ export class DeliveryLimiter {
 
   /** Takes the remaining permits of a turn, and starts its delivery. A permit counts as held at once, so that an interruption loses none. */
   #acquire<A, E, R>(turn: DeliveryTurn, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const missing = this.#takePermits(turn)
-    if (missing === undefined) return delivery
+    if (this.#takePermits(turn) === undefined) return delivery
     const wait = Effect.callback<A, E, R>((resume) => {
-      let leave: () => void
-      const queue = (permit: FifoSemaphore) => {
-        leave = permit.queue(() => {
-          turn.held.push(permit)
-          const next = this.#takePermits(turn)
-          if (next === undefined) resume(delivery)
-          else queue(next)
+      let leave: (() => void) | undefined
+      // Takes the missing permit once more, because its last holder may have released the permit before this fiber came here.
+      const proceed = () => {
+        const missing = this.#takePermits(turn)
+        if (missing === undefined) return resume(delivery)
+        leave = missing.queue(() => {
+          turn.held.push(missing)
+          proceed()
         })
       }
-      queue(missing)
-      return Effect.sync(() => leave())
+      proceed()
+      return Effect.sync(() => leave?.())
     })
     return this.#isWatching ? wait : Effect.andThen(this.#watch, wait)
   }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, References } from "effect"
 import { TestClock } from "effect/testing"
 import * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
 
@@ -48,6 +48,22 @@ describe("DeliveryLimiter", () => {
       const again = yield* send(limiter, "slow.example", 1, 100)
       yield* TestClock.adjust(100)
       assert.deepStrictEqual([slow.done, again.done, hanging.inFlight], [1, 1, 1])
+    }))
+
+  it.effect("starts a delivery whose permit is released while its fiber yields", () =>
+    Effect.gen(function*() {
+      for (const [ops, yields] of [3, 4, 5, 7].flatMap((ops) => [0, 1, 2, 3, 4, 5].map((yields) => [ops, yields] as const))) {
+        const limiter = yield* makeLimiter(8)
+        const first = yield* send(limiter, "a.example", 1, Infinity)
+        yield* Effect.yieldNow
+        const second = yield* limiter.run("a.example", { speed: "unknown" }, Effect.succeed("sent")).pipe(
+          Effect.provideService(References.MaxOpsBeforeYield, ops),
+          Effect.forkChild
+        )
+        for (let i = 0; i < yields; i++) yield* Effect.yieldNow
+        yield* Effect.forEach(first.fibers, Fiber.interrupt)
+        assert.strictEqual(yield* Fiber.join(second), "sent")
+      }
     }))
 
   it.effect("passes the permit of a delivery that is interrupted while waiting", () =>
