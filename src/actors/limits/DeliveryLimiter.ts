@@ -199,7 +199,9 @@ export class DeliveryLimiter {
     for (const permit of turn.held) permit.release()
     if (--host.deliveries > 0) return
     this.#busyHosts.delete(hostname)
-    if (host.slowUntil > 0 && host.slowUntil > this.#clock.currentTimeMillisUnsafe()) this.#idleSlowHosts.set(hostname, host)
+    if (host.slowUntil > 0 && host.slowUntil > this.#clock.currentTimeMillisUnsafe()) {
+      this.#idleSlowHosts.set(hostname, host)
+    }
   }
 
   #rate({ callback, host }: DeliveryTurn, startedAt: number, exit: Exit.Exit<unknown, unknown>): void {

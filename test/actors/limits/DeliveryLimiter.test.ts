@@ -52,7 +52,9 @@ describe("DeliveryLimiter", () => {
 
   it.effect("starts a delivery whose permit is released while its fiber yields", () =>
     Effect.gen(function*() {
-      for (const [ops, yields] of [3, 4, 5, 7].flatMap((ops) => [0, 1, 2, 3, 4, 5].map((yields) => [ops, yields] as const))) {
+      for (
+        const [ops, yields] of [3, 4, 5, 7].flatMap((ops) => [0, 1, 2, 3, 4, 5].map((yields) => [ops, yields] as const))
+      ) {
         const limiter = yield* makeLimiter(8)
         const first = yield* send(limiter, "a.example", 1, Infinity)
         yield* Effect.yieldNow
