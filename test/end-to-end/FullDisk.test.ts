@@ -3,7 +3,7 @@ import { Effect, Schedule } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { temporaryDirectory } from "#test/support/Databases.ts"
-import { outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
+import { outside, patience, type Posted, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 
 const fullDisk = path.join(import.meta.dirname, "../support/FullDisk.ts")
 
@@ -12,6 +12,17 @@ const said = (service: Service, words: RegExp) =>
     until: (found) => found,
     schedule: Schedule.spaced("200 millis")
   })
+
+/** Without repeats: a kill loses the confirmations of the last moments, and these notifications are sent again with their ids. */
+const firstDeliveries = (posted: ReadonlyArray<Posted>): ReadonlyArray<Posted> => {
+  const given = new Set<string>()
+  return posted.filter(({ answer, notification, path }) => {
+    const key = `${path} ${notification}`
+    const isRepeated = given.has(key)
+    if (answer === "given") given.add(key)
+    return !isRepeated
+  })
+}
 
 describe("a full disk under the embedded database", () => {
   it.live(
@@ -47,7 +58,8 @@ describe("a full disk under the embedded database", () => {
           world.publish(id)
           yield* service.call({ "hub.mode": "publish", "hub.url": topic })
         })
-        const all = () => received(world.posted, "/hook").ids.length === published.length
+        const first = () => received(firstDeliveries(world.posted), "/hook")
+        const all = () => first().ids.length === published.length
         yield* publish("before")
         yield* world.until(all)
 
@@ -87,7 +99,7 @@ describe("a full disk under the embedded database", () => {
         service = yield* start(settings)
         yield* publish("after")
         yield* world.until(all)
-        assert.deepStrictEqual(received(world.posted, "/hook"), { ids: published, faults: [] })
+        assert.deepStrictEqual(first(), { ids: published, faults: [] })
         const list = yield* service.call({ "hub.mode": "list", "detailed": "true", "by_page": "500" })
         assert.deepStrictEqual(acknowledged.filter((url) => !list.text.includes(url)), [])
       }).pipe(Effect.scoped, Effect.timeout(2 * patience)),
