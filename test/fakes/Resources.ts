@@ -11,7 +11,7 @@ import {
 } from "#domain/ports/ResourceStore.ts"
 import { resourceProfileOf, type ResourceState, statusOf, type UnchangedPoll } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import { bodiesOf, checkLength, documentOf, newsOfWrite, notificationOfWrite } from "#layers/sql/NotificationContent.ts"
+import { checkLength, documentOf, newsOfWrite, notificationOfWrite } from "#layers/sql/NotificationContent.ts"
 import { type Arrived, gone, loaded, operation, type State, type Subscriber, subscribersOf } from "./State.ts"
 
 export const make = (state: State): ResourceStore["Service"] =>
@@ -32,7 +32,7 @@ export const make = (state: State): ResourceStore["Service"] =>
     alarms: Effect.fn("ResourceStore.alarms")((partition) => operation(state, (now) => alarms(state, partition, now))),
     touch: (polled) => Effect.sync(() => touch(state, polled)),
     record: Effect.fnUntraced(function*(change: PollWrite) {
-      yield* checkLength(change, bodiesOf(change))
+      yield* checkLength(change)
       const deliveries = yield* operation(state, (now) => record(state, change, now))
       if (!state.faults.loseAnswer) return deliveries
       state.faults.loseAnswer = false

@@ -1,5 +1,6 @@
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
+import { boundedBytes } from "#domain/feed/EntryLength.ts"
 import { parsePolicy } from "#domain/feed/IdPolicy.ts"
 import { findNewEntries, needsWholeDocument, type NewEntries } from "#domain/feed/NewEntries.ts"
 import { packFingerprints } from "#domain/Fingerprint.ts"
@@ -112,13 +113,7 @@ const wholeFeedOf = ({ hasHubSubscribers }: ResourceState, answer: Fetched): { r
 /** Bytes of the first entry that is too long to be stored. Entries of an ordinary document are not measured. */
 const findTooLongEntry = (answer: Fetched, entries: ReadonlyArray<Entry>): number | undefined => {
   if (answer.body.length * maxGrowth <= maxStoredLength) return undefined
-  return entries.map(byteLength).find((length) => length > maxStoredLength)
-}
-
-/** Bytes of an entry as JSON; for a short entry its UTF-16 units, which have three bytes at most. */
-const byteLength = (entry: Entry): number => {
-  const json = JSON.stringify(entry)
-  return 3 * json.length <= maxStoredLength ? json.length : new TextEncoder().encode(json).length
+  return entries.map((entry) => boundedBytes(entry, maxStoredLength)).find((length) => length > maxStoredLength)
 }
 
 const announcementOf = ({ notified }: NewEntries): Announcement | undefined =>

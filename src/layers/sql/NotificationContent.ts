@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
+import { boundedBytes } from "#domain/feed/EntryLength.ts"
 import type { News, Notification } from "#domain/delivery/Notification.ts"
 import { maxStoredLength, type PollWrite } from "#domain/ports/ResourceStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
@@ -46,19 +47,15 @@ export const notificationOfWrite = (
 export const documentOf = ({ announce, document }: PollWrite) =>
   announce?._tag === "Document" ? announce.document : document
 
-/** The JSON of the entries, then of the updated entries, one at a time. */
-export function* bodiesOf({ entries, updated }: PollWrite): Generator<string> {
-  for (const entry of entries) yield JSON.stringify(entry)
-  for (const entry of updated) yield JSON.stringify(entry)
-}
-
-/** Rejects a write that is too large to be read back, because the protocol limits the bytes of a row. `bodies` come from `bodiesOf`. */
-export const checkLength = (write: PollWrite, bodies: Iterable<string>): Effect.Effect<void, StoreError> => {
+/** Rejects a write that is too large to be read back, because the protocol limits the bytes of a row. */
+export const checkLength = (write: PollWrite): Effect.Effect<void, StoreError> => {
   const documentLength = Math.max(documentOf(write)?.body.byteLength ?? 0, write.wholeFeed?.body.byteLength ?? 0)
   if (documentLength > maxStoredLength) return rejectLength(`The document of ${write.state.url}`, documentLength)
-  for (const json of bodies) {
-    const length = Buffer.byteLength(json)
-    if (length > maxStoredLength) return rejectLength(`An entry of ${write.state.url}`, length)
+  for (const entries of [write.entries, write.updated]) {
+    for (const entry of entries) {
+      const length = boundedBytes(entry, maxStoredLength)
+      if (length > maxStoredLength) return rejectLength(`An entry of ${write.state.url}`, length)
+    }
   }
   return Effect.void
 }

@@ -1,10 +1,11 @@
 import type { PgTypes } from "@effect/sql-pg"
 import type { Entry } from "#domain/feed/Entry.ts"
+import { approximateLength } from "#domain/feed/EntryLength.ts"
 import { hashString } from "#domain/Fingerprint.ts"
 import { keepsVersion } from "#domain/poll/DocumentVersion.ts"
 import { fetchRecordOf, packFetchRecord } from "#domain/poll/FetchRecord.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
-import { bodiesOf, documentOf, statusToSend } from "./NotificationContent.ts"
+import { documentOf, statusToSend } from "./NotificationContent.ts"
 import { encodeRows, type ParameterColumn, parameterColumn } from "./ParameterRows.ts"
 import { columnsOf, stateParameters } from "./ResourceColumns.ts"
 import { column } from "./Values.ts"
@@ -29,16 +30,17 @@ export const maxStatementBytes = 4 * 1024 * 1024
 const maxPieceBytes = 512 * 1024
 
 export const prepareWrite = (write: PollWrite): PreparedWrite => {
-  let bodies: Array<string> | undefined = []
-  let bytes = 0
-  for (const body of bodiesOf(write)) {
-    bytes += body.length
-    if (bytes > maxStatementBytes) bodies = undefined
-    bodies?.push(body)
-  }
-  const documents = (documentOf(write)?.body.byteLength ?? 0) + (write.wholeFeed?.body.byteLength ?? 0)
-  return { write, bodies, bytes: bytes + documents }
+  const { entries, updated, wholeFeed } = write
+  const documents = (documentOf(write)?.body.byteLength ?? 0) + (wholeFeed?.body.byteLength ?? 0)
+  const bytes = sum(entries, approximateLength) + sum(updated, approximateLength)
+  // JSON is longer with escapes, so its length counts as well.
+  const bodies = bytes > maxStatementBytes ? [] : [...entries, ...updated].map((entry) => JSON.stringify(entry))
+  const isPiecemeal = bytes > maxStatementBytes || sum(bodies, ({ length }) => length) > maxStatementBytes
+  return { write, bodies: isPiecemeal ? undefined : bodies, bytes: bytes + documents }
 }
+
+const sum = <A>(values: ReadonlyArray<A>, sizeOf: (value: A) => number): number =>
+  values.reduce((total, value) => total + sizeOf(value), 0)
 
 /** `brief`: a statement without documents, changed entries and pieces. Nearly all writes need no more, and each part costs time unused. */
 export type RecordShape = "brief" | "full"

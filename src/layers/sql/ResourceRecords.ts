@@ -7,7 +7,7 @@ import { Precedence } from "#domain/ports/Precedence.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { collectYoungGarbage } from "#layers/GarbageCollection.ts"
 import { batched } from "./Batched.ts"
-import { bodiesOf, checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
+import { checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
 import { retryConflicts, run } from "./Query.ts"
 import { makeResourceBytes } from "./ResourceBytes.ts"
 import {
@@ -45,7 +45,7 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
         : prepared.bytes > maxStatementBytes
         ? largeOfAccounts
         : ofAccounts
-      return Effect.andThen(checkLength(write, prepared.bodies ?? bodiesOf(write)), batch(prepared))
+      return Effect.andThen(checkLength(write), batch(prepared))
     })
 })
 

@@ -5,6 +5,12 @@ import type { FromWorker, ToWorker } from "./Messages.ts"
 /** From so many bytes on, a message hands its buffer over instead of a second copy. For few bytes a copy is faster. */
 const minTransferBytes = 64 * 1024
 
+/** The bytes, copied unless they fill their buffer: a message carries the whole buffer, which for few bytes is Node's pool. */
+const inBufferOfItsOwn = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
+  bytes.buffer instanceof ArrayBuffer && bytes.length === bytes.buffer.byteLength
+    ? new Uint8Array(bytes.buffer)
+    : new Uint8Array(bytes)
+
 /** Opens connections to the database in a thread. A connection replaces the client's socket. */
 export class Connector {
   readonly #worker: Worker
@@ -21,9 +27,8 @@ export class Connector {
     const connection = new Duplex({
       read: () => undefined, // answers are pushed on arrival
       write: (bytes: Uint8Array, _encoding, done) => {
-        // A copy of its own size: a message carries the whole buffer behind its bytes, which is Node's pool for small ones.
-        const copy = new Uint8Array(bytes)
-        this.#send({ _tag: "Data", id, bytes: copy }, copy.length < minTransferBytes ? [] : [copy.buffer])
+        const own = inBufferOfItsOwn(bytes)
+        this.#send({ _tag: "Data", id, bytes: own }, own.length < minTransferBytes ? [] : [own.buffer])
         done()
       },
       final: (done) => {
