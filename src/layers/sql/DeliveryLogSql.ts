@@ -37,7 +37,6 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const genericSql = yield* sqlWithGenericPlans
-    const clock = yield* Clock.Clock
     const buffer = makeBuffer()
     const flush = Effect.suspend(() => {
       const successes = buffer.takeAll()
@@ -56,7 +55,7 @@ export const layer = Layer.effect(
             if (result === "started") buffer.addRecorded(target.subscriptionId)
           })),
       recordDelivery: (delivery, result) =>
-        Effect.sync(() => buffer.add(delivery, result, clock.currentTimeMillisUnsafe())),
+        Effect.map(Clock.currentTimeMillis, (triedAt) => buffer.add(delivery, result, triedAt)),
       recordEnd: insertEnd(sql),
       flush
     })
