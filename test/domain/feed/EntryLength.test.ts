@@ -5,7 +5,10 @@ import type { Entry } from "#domain/feed/Entry.ts"
 
 const bytesOf = (entry: Entry): number => Buffer.byteLength(JSON.stringify(entry))
 
-const text = fc.oneof(fc.string({ unit: "binary" }), fc.string({ unit: fc.constantFrom("\u0000", "\"", "é", "💥", "\ud800") }))
+const text = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.string({ unit: fc.constantFrom("\u0000", "\"", "é", "💥", "\ud800") })
+)
 
 const entries: fc.Arbitrary<Entry> = fc.record(
   {
