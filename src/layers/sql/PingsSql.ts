@@ -100,13 +100,9 @@ interface ResolvedPing {
   readonly outcome: PingOutcome
 }
 
-/** Outcomes wait for each other, because no reader waits for them. The delay in ms is that of confirmed deliveries. */
-const resolveDelayMs = 50
-
 /** Outcomes may be lost in a crash: the pings are then answered again. */
 const makeResolve = (sql: SqlClient.SqlClient) =>
   batched<ResolvedPing, true>({
-    gatheringMs: resolveDelayMs,
     concurrency: 1,
     maxInputs: 500,
     run: Effect.fnUntraced(function*(rows) {

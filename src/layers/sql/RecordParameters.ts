@@ -13,7 +13,7 @@ import { column } from "./Values.ts"
 /** A poll write with the JSON of its entries and updated entries, rendered once. */
 export interface PreparedWrite {
   readonly write: PollWrite
-  /** Undefined for more than `maxStatementBytes`: such entries are rendered and written piece by piece. */
+  /** Undefined only for more `bytes` than `maxStatementBytes`: such entries are rendered and written piece by piece. */
   readonly bodies: ReadonlyArray<string> | undefined
   /** Approximate bytes of entries and documents. */
   readonly bytes: number
@@ -32,11 +32,12 @@ const maxPieceBytes = 512 * 1024
 export const prepareWrite = (write: PollWrite): PreparedWrite => {
   const { entries, updated, wholeFeed } = write
   const documents = (documentOf(write)?.body.byteLength ?? 0) + (wholeFeed?.body.byteLength ?? 0)
-  const bytes = sum(entries, approximateLength) + sum(updated, approximateLength)
-  // JSON is longer with escapes, so its length counts as well.
-  const bodies = bytes > maxStatementBytes ? [] : [...entries, ...updated].map((entry) => JSON.stringify(entry))
-  const isPiecemeal = bytes > maxStatementBytes || sum(bodies, ({ length }) => length) > maxStatementBytes
-  return { write, bodies: isPiecemeal ? undefined : bodies, bytes: bytes + documents }
+  const approximate = sum(entries, approximateLength) + sum(updated, approximateLength)
+  const bodies = approximate > maxStatementBytes
+    ? undefined
+    : [...entries, ...updated].map((entry) => JSON.stringify(entry))
+  const bytes = bodies === undefined ? approximate : sum(bodies, ({ length }) => length)
+  return { write, bodies: bytes > maxStatementBytes ? undefined : bodies, bytes: bytes + documents }
 }
 
 const sum = <A>(values: ReadonlyArray<A>, sizeOf: (value: A) => number): number =>

@@ -138,7 +138,10 @@ const recordLarge = Effect.fnUntraced(function*(
 const writePiece = (sql: SqlClient.SqlClient, { kind, parameters }: WritePiece) =>
   sql.unsafe<{ seq: bigint; hash: bigint }>(pieceSql[kind], parameters)
 
-/** Splits writes into statements: each has a resource at most once, and about `maxStatementBytes`. Writes of one resource stay in order. */
+/**
+ * Splits writes into statements: each has a resource at most once, and about `maxStatementBytes`. A write in pieces has a round of its own.
+ * Writes of one resource stay in order.
+ */
 const roundsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<ReadonlyArray<PreparedWrite>> => {
   const rounds: Array<{ readonly writes: Array<PreparedWrite>; bytes: number }> = []
   const lastRound = new Map<number, number>()

@@ -1,12 +1,21 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { seenSql } from "#layers/sql/ResourceStoreSql.ts"
 import { column } from "#layers/sql/Values.ts"
 import { engines } from "#test/support/Databases.ts"
-import { entry, found, newAccount, newSubscription, record, subscribe, wantedBy } from "#test/support/StoreFixture.ts"
+import {
+  entry,
+  found,
+  idsOf,
+  newAccount,
+  newSubscription,
+  record,
+  subscribe,
+  wantedBy
+} from "#test/support/StoreFixture.ts"
 import { storesSql } from "#test/support/StoresSql.ts"
 
 for (const engine of engines) {
@@ -36,6 +45,32 @@ for (const engine of engines) {
             assert.deepStrictEqual(ledger, [{ delta: -10_000 }])
           })
       )
+
+      for (const order of ["before", "after"]) {
+        it.effect(`records a write whose JSON is too long for a statement only by its escapes, and the one ${order} it`, () =>
+          Effect.gen(function*() {
+            const { resource: long } = yield* newSubscription()
+            const { resource: short } = yield* newSubscription()
+            const html = { value: "<p class=\"x\">\n".repeat(9_500), type: "html" }
+            const writes = [
+              found(
+                { ...long, signature: 5n },
+                Array.from({ length: 28 }, (_, i) => entry(`${i}`, { content: [html] }))
+              ),
+              found({ ...short, signature: 6n }, [entry("short")])
+            ]
+            const ordered = order === "before" ? writes.toReversed() : writes
+            const deliveries = yield* Effect.forEach(ordered, record, { concurrency: "unbounded" })
+            const counts = deliveries.map(([delivery]) => idsOf(delivery).length)
+            assert.deepStrictEqual(counts, order === "before" ? [1, 28] : [28, 1])
+            const store = yield* ResourceStore
+            const signatures = yield* Effect.forEach(
+              [long, short],
+              ({ id }) => Effect.map(store.load(id), (state) => Option.getOrUndefined(state)?.signature)
+            )
+            assert.deepStrictEqual(signatures, [5n, 6n])
+          }))
+      }
 
       it.effect("gives the alarm of a watched resource that a race has noted as unwatched", () =>
         Effect.gen(function*() {
