@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer, Option, Random, Result } from "effect"
 import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
+import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
 import { Listeners } from "#actors/stream/Listeners.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import { logsDetails } from "#actors/runtime/DetailedLog.ts"
@@ -72,6 +73,7 @@ export const layer = Layer.effect(
       logsPolls: yield* logsDetails,
       traces: yield* NotificationTraces,
       readingMemory: (yield* DocumentMemory).reading,
+      strangersDocuments: new FifoSemaphore(1),
       diskRoom: yield* DiskRoom,
       ledger: yield* StrangersLedger,
       precedence: yield* Precedence,

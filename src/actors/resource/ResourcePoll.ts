@@ -1,4 +1,5 @@
 import { type Clock, Effect, Metric, Result } from "effect"
+import type { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
 import type { FetchLimiter } from "#actors/limits/FetchLimiter.ts"
 import type { Listeners } from "#actors/stream/Listeners.ts"
 import { strangersKey } from "#actors/limits/HostThrottle.ts"
@@ -68,6 +69,7 @@ export interface PollServices {
   readonly traces: NotificationTracer | undefined
   /** Memory of the copies of large documents. */
   readonly readingMemory: MemoryBudget
+  readonly strangersDocuments: FifoSemaphore
   readonly diskRoom: { readonly forStrangers: () => boolean }
   readonly ledger: StrangerLedger
   readonly precedence: AccountPrecedence
