@@ -32,7 +32,7 @@ const makeRoom = () => {
         inReadingRoom(room, resource as ResourceState, fetched as Fetched, false, reading),
         { startImmediately: true }
       )
-      return Deferred.succeed(end, undefined)
+      return { end: Deferred.succeed(end, undefined) }
     })
   return { begun, read }
 }
@@ -41,7 +41,7 @@ describe("the room of large documents", () => {
   it.effect("has one document of strangers at a time, beside small ones and those of accounts", () =>
     Effect.gen(function*() {
       const { begun, read } = makeRoom()
-      const endFirst = yield* read("first", large, true)
+      const { end: endFirst } = yield* read("first", large, true)
       yield* read("second", large, true)
       yield* read("small", small, true)
       yield* read("account", large, false)
