@@ -60,14 +60,14 @@ export const layer = Layer.effect(
 const insertSql = `
   with p as (
     select * from unnest($2::int4[], $3::text[], $4::text[], $5::bool[], $6::float8[], $7::int4[]) with ordinality
-      p(account, topic, canonical, content, at, max_fragments, position)
+      p(account, given, topic, content, at, max_fragments, position)
   ),
   found as (
-    select p.position, f.* from p cross join lateral ${pingedResources.replaceAll("p.topic", "p.canonical")} f
+    select p.position, f.* from p cross join lateral ${pingedResources} f
   ),
   inserted as (
     insert into pings (account_id, topic, resource_id, with_content, received_at, outcome, answered_at)
-    select p.account, p.topic, a.id, p.content, ${instant("p.at")}, case when a.watched is not true then 0 end,
+    select p.account, p.given, a.id, p.content, ${instant("p.at")}, case when a.watched is not true then 0 end,
       case when a.watched is not true then ${instant("p.at")} end
     from p left join (
       select distinct on (position) position, id, watched from found order by position, watched desc, fragment, id
