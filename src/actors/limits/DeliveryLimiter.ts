@@ -170,7 +170,7 @@ export class DeliveryLimiter {
     if (last === undefined) return this.#permitsOf(host, callback.speed)
     if (last === this.#fastLane || last === this.#slowLane) return undefined
     if (last !== host.promptPermits && last !== host.unknownPermits) return this.#slowLane
-    if (host.slowUntil === 0 || host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fastLane
+    if (host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fastLane
     return host.slowPermits ??= new FifoSemaphore(Math.ceil(this.#maxSlow / 8))
   }
 
@@ -199,9 +199,7 @@ export class DeliveryLimiter {
     for (const permit of turn.held) permit.release()
     if (--host.deliveries > 0) return
     this.#busyHosts.delete(hostname)
-    if (host.slowUntil > 0 && host.slowUntil > this.#clock.currentTimeMillisUnsafe()) {
-      this.#idleSlowHosts.set(hostname, host)
-    }
+    if (host.slowUntil > this.#clock.currentTimeMillisUnsafe()) this.#idleSlowHosts.set(hostname, host)
   }
 
   #rate({ callback, host }: DeliveryTurn, startedAt: number, exit: Exit.Exit<unknown, unknown>): void {
