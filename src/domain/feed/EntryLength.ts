@@ -20,6 +20,15 @@ export const boundedBytes = (entry: Entry, max: number): number => {
   return bound <= max ? bound : new TextEncoder().encode(JSON.stringify(entry)).length
 }
 
+/** Bytes of the first entry with more than `max` as JSON; undefined without one. */
+export const findTooLong = (entries: ReadonlyArray<Entry>, max: number): number | undefined => {
+  for (const entry of entries) {
+    const length = boundedBytes(entry, max)
+    if (length > max) return length
+  }
+  return undefined
+}
+
 const lengthOf = (value: unknown): number => {
   if (typeof value === "string") return value.length + frameLength
   if (typeof value !== "object" || value === null) return scalarLength

@@ -1,6 +1,6 @@
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
-import { boundedBytes } from "#domain/feed/EntryLength.ts"
+import { findTooLong } from "#domain/feed/EntryLength.ts"
 import { parsePolicy } from "#domain/feed/IdPolicy.ts"
 import { findNewEntries, needsWholeDocument, type NewEntries } from "#domain/feed/NewEntries.ts"
 import { packFingerprints } from "#domain/Fingerprint.ts"
@@ -111,10 +111,8 @@ const wholeFeedOf = ({ hasHubSubscribers }: ResourceState, answer: Fetched): { r
     : { wholeFeed: { contentType: answer.headers["content-type"] ?? "application/xml", body: answer.body } }
 
 /** Bytes of the first entry that is too long to be stored. Entries of an ordinary document are not measured. */
-const findTooLongEntry = (answer: Fetched, entries: ReadonlyArray<Entry>): number | undefined => {
-  if (answer.body.length * maxGrowth <= maxStoredLength) return undefined
-  return entries.map((entry) => boundedBytes(entry, maxStoredLength)).find((length) => length > maxStoredLength)
-}
+const findTooLongEntry = (answer: Fetched, entries: ReadonlyArray<Entry>): number | undefined =>
+  answer.body.length * maxGrowth <= maxStoredLength ? undefined : findTooLong(entries, maxStoredLength)
 
 const announcementOf = ({ notified }: NewEntries): Announcement | undefined =>
   notified.length === 0 ? undefined : { _tag: "Entries", ids: notified.map(({ id }) => id).toReversed() }

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
-import { boundedBytes } from "#domain/feed/EntryLength.ts"
+import { findTooLong } from "#domain/feed/EntryLength.ts"
 import type { News, Notification } from "#domain/delivery/Notification.ts"
 import { maxStoredLength, type PollWrite } from "#domain/ports/ResourceStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
@@ -51,13 +51,8 @@ export const documentOf = ({ announce, document }: PollWrite) =>
 export const checkLength = (write: PollWrite): Effect.Effect<void, StoreError> => {
   const documentLength = Math.max(documentOf(write)?.body.byteLength ?? 0, write.wholeFeed?.body.byteLength ?? 0)
   if (documentLength > maxStoredLength) return rejectLength(`The document of ${write.state.url}`, documentLength)
-  for (const entries of [write.entries, write.updated]) {
-    for (const entry of entries) {
-      const length = boundedBytes(entry, maxStoredLength)
-      if (length > maxStoredLength) return rejectLength(`An entry of ${write.state.url}`, length)
-    }
-  }
-  return Effect.void
+  const entryLength = findTooLong([...write.entries, ...write.updated], maxStoredLength)
+  return entryLength === undefined ? Effect.void : rejectLength(`An entry of ${write.state.url}`, entryLength)
 }
 
 const rejectLength = (subject: string, length: number) =>
