@@ -1,8 +1,8 @@
-import { Clock, Effect, Latch, Layer, Schedule, Semaphore } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type AttemptResult, attemptText, type Delivery } from "#domain/delivery/Notification.ts"
 import { maxMeasured, Outbox } from "#domain/ports/Outbox.ts"
-import { repeatInBackground } from "./Background.ts"
+import { makeWriteBehind } from "./Background.ts"
 import { batched } from "./Batched.ts"
 import { insertFailures, resultOfFailure, storedMessage } from "./DeliveryLogRows.ts"
 import { commitsLater, isOneOf } from "./Conditions.ts"
@@ -11,10 +11,6 @@ import { makeReadBacklog } from "./OutboxBacklog.ts"
 import { splitDelivery } from "./OutboxSplit.ts"
 import { run } from "./Query.ts"
 import { column, farFuture, instant, millis } from "./Values.ts"
-
-/** Confirmed deliveries are deleted 50 ms after the first of them, or as soon as 256 are confirmed. */
-const confirmDelayMs = 50
-const confirmBatch = 256
 
 interface FailedAttempt {
   readonly delivery: Delivery
@@ -28,10 +24,9 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const genericSql = yield* sqlWithGenericPlans
-    const confirmed = new Set<number>()
+    const { add: confirm, flush, unwritten: confirmed } = yield* makeConfirmed(genericSql)
     const readBacklog = makeReadBacklog(genericSql, confirmed)
     const writeFailure = makeWriteFailure(genericSql)
-    const { confirm, flush } = yield* makeConfirm(genericSql, confirmed)
     const split = splitDelivery(sql)
     return Outbox.of({
       backlog: (id, count, bytes = Infinity) => readBacklog({ id, count, bytes }),
@@ -51,32 +46,15 @@ export const layer = Layer.effect(
   })
 )
 
-/** Deletes confirmed deliveries in bulk, in the background and when the scope closes. */
-const makeConfirm = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, confirmed: Set<number>) {
-  const semaphore = yield* Semaphore.make(1)
-  const flush = semaphore.withPermits(1)(Effect.suspend(() => {
-    const ids = [...confirmed]
-    return ids.length === 0 ? Effect.void : run(
-      sql.unsafe(`delete from deliveries where id = any($1::int8[]) and ${commitsLater}`, [column.ids(ids)])
-    ).pipe(Effect.map(() => ids.forEach((id) => confirmed.delete(id))))
-  }))
-  // The fiber sleeps until a delivery is confirmed: a look every 50 ms costs as much as fifty polls.
-  const hasConfirmed = yield* Latch.make(false)
-  const flushSoon = Effect.suspend(() => confirmed.size > 0 ? Effect.void : hasConfirmed.await).pipe(
-    Effect.andThen(Effect.sleep(confirmDelayMs)),
-    Effect.andThen(hasConfirmed.close),
-    Effect.andThen(flush)
-  )
-  yield* repeatInBackground(flushSoon, Schedule.forever, "Confirmed deliveries are not deleted yet; retrying")
-  yield* Effect.addFinalizer(() => Effect.ignore(flush))
-  const confirm = (deliveryId: number) =>
-    Effect.suspend(() => {
-      confirmed.add(deliveryId)
-      hasConfirmed.openUnsafe()
-      return confirmed.size === confirmBatch ? Effect.ignore(flush) : Effect.void
-    })
-  return { confirm, flush }
-})
+/** Deletes confirmed deliveries. */
+const makeConfirmed = (sql: SqlClient.SqlClient) =>
+  makeWriteBehind<number>({
+    delayMs: 50,
+    maxItems: 256,
+    warning: "Confirmed deliveries are not deleted yet; retrying",
+    write: (ids) =>
+      run(sql.unsafe(`delete from deliveries where id = any($1::int8[]) and ${commitsLater}`, [column.ids(ids)]))
+  })
 
 /** Time of the row as for a dropped delivery: retention deletes the row a day later. */
 const confirmPart = (sql: SqlClient.SqlClient) =>

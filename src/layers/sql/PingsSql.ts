@@ -3,6 +3,7 @@ import { SqlClient } from "effect/sql"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { maxRecentPings, type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
 import type { PingedTopic } from "#domain/ports/ResourceStore.ts"
+import { makeWriteBehind } from "./Background.ts"
 import { batched, rowsOfInputs } from "./Batched.ts"
 import { commitsLater } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
@@ -36,18 +37,18 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     const genericSql = yield* sqlWithGenericPlans
     const insert = makeInsert(genericSql)
-    const resolve = makeResolve(genericSql)
+    const { add: resolve, flush } = yield* makeOutcomes(genericSql)
     return Pings.of({
       record: Effect.fn("Pings.record")(function*(ping, maxFragments) {
         return yield* insert({ ping, maxFragments, receivedAt: yield* Clock.currentTimeMillis })
       }),
       resolve: Effect.fn("Pings.resolve")(function*(resourceId, until, outcome) {
-        yield* resolve({ resourceId, until, outcome })
+        yield* resolve({ resourceId, until, outcome, answeredAt: yield* Clock.currentTimeMillis })
       }),
-      findUnanswered: selectUnanswered(sql),
-      list: list(sql),
+      findUnanswered: (partitions, before) => Effect.andThen(flush, selectUnanswered(sql)(partitions, before)),
+      list: (query) => Effect.andThen(flush, list(sql)(query)),
       listTopicsSince: listTopicsSince(genericSql),
-      listOpen: listOpen(sql)
+      listOpen: (topic, limit) => Effect.andThen(flush, listOpen(sql)(topic, limit))
     })
   })
 )
@@ -94,42 +95,49 @@ const makeInsert = (sql: SqlClient.SqlClient) =>
     })
   })
 
-interface ResolvedPing {
+/** The outcome of a fetch, for the pings of its resource that were received until its start. */
+interface FetchOutcome {
   readonly resourceId: number
+  /** Epoch ms. */
   readonly until: number
   readonly outcome: PingOutcome
+  /** Epoch ms. */
+  readonly answeredAt: number
 }
 
 /** Outcomes may be lost in a crash: the pings are then answered again. */
-const makeResolve = (sql: SqlClient.SqlClient) =>
-  batched<ResolvedPing, true>({
-    concurrency: 1,
-    maxInputs: 500,
-    run: Effect.fnUntraced(function*(rows) {
-      yield* run(sql.unsafe(
-        `update pings p set outcome = r.outcome, code = r.code, entries = r.entries, message = r.message,
-          answered_at = ${instant("$7::float8")}
-        from unnest($1::int8[], $2::float8[], $3::int4[], $4::int4[], $5::int4[], $6::text[])
-          r(resource_id, until, outcome, code, entries, message)
-        where p.resource_id = r.resource_id and p.received_at <= ${instant("r.until")} and p.id = any(array(
-            select waiting.id from unnest($1::int8[]) resolved(id) cross join lateral (
-              select id from pings where resource_id = resolved.id and outcome is null offset 0
-            ) waiting
-          ))
-          and ${commitsLater}`,
-        [
-          column.ids(rows.map(({ resourceId }) => resourceId)),
-          column.numbers(rows.map(({ until }) => until)),
-          column.integers(rows.map(({ outcome }) => outcomeTags.indexOf(outcome._tag))),
-          column.integers(rows.map(({ outcome }) => "code" in outcome ? outcome.code : null)),
-          column.integers(rows.map(({ outcome }) => "entries" in outcome ? outcome.entries : null)),
-          column.texts(rows.map(({ outcome }) => "message" in outcome ? outcome.message : null)),
-          yield* Clock.currentTimeMillis
-        ]
-      ))
-      return rows.map(() => true)
-    })
+const makeOutcomes = (sql: SqlClient.SqlClient) =>
+  makeWriteBehind<FetchOutcome>({
+    delayMs: 50,
+    maxItems: 256,
+    warning: "The outcomes of pings are not recorded yet; retrying",
+    write: (fetches) =>
+      run(sql.unsafe(writeOutcomesSql, [
+        column.ids(fetches.map(({ resourceId }) => resourceId)),
+        column.numbers(fetches.map(({ until }) => until)),
+        column.integers(fetches.map(({ outcome }) => outcomeTags.indexOf(outcome._tag))),
+        column.integers(fetches.map(({ outcome }) => "code" in outcome ? outcome.code : null)),
+        column.integers(fetches.map(({ outcome }) => "entries" in outcome ? outcome.entries : null)),
+        column.texts(fetches.map(({ outcome }) => "message" in outcome ? outcome.message : null)),
+        column.numbers(fetches.map(({ answeredAt }) => answeredAt))
+      ]))
   })
+
+/** A ping takes the first of the fetches that answer it. */
+const writeOutcomesSql = `
+  with answered as materialized (
+    select distinct on (waiting.id) waiting.id, fetches.*
+    from unnest($1::int8[], $2::float8[], $3::int4[], $4::int4[], $5::int4[], $6::text[], $7::float8[])
+      fetches(resource_id, until, outcome, code, entries, message, answered)
+    cross join lateral (
+      select id, received_at from pings where resource_id = fetches.resource_id and outcome is null offset 0
+    ) waiting
+    where waiting.received_at <= ${instant("fetches.until")}
+    order by waiting.id, fetches.until
+  )
+  update pings p set outcome = a.outcome, code = a.code, entries = a.entries, message = a.message,
+    answered_at = ${instant("a.answered")}
+  from answered a where p.id = a.id and p.id = any(array(select id from answered)) and ${commitsLater}`
 
 const selectUnanswered = (sql: SqlClient.SqlClient) =>
   Effect.fn("Pings.findUnanswered")(function*(partitions: ReadonlyArray<number>, before: number) {

@@ -48,6 +48,7 @@ const runAll = Effect.gen(function*() {
   const { url: topic } = resource
   yield* pings.record({ accountId: account.id, topic, canonical: topic, withContent: false }, 10)
   yield* pings.resolve(resource.id, Date.now() + 1_000, { _tag: "Unchanged", code: 304 })
+  yield* pings.list({ accountId: account.id, limit: 1 }) // writes the outcome
   if (first === undefined) return yield* Effect.die("no delivery")
   const attempt = { code: 500, message: "no", latency: 1, bytes: 1 }
   yield* outbox.postpone(first, Date.now(), attempt)

@@ -1,0 +1,72 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Exit, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import { makeWriteBehind } from "#layers/sql/Background.ts"
+
+const unavailable = new StoreError({ reason: { _tag: "Unavailable", message: "no answer" } })
+
+/** A log of the statements with their start times and items. The first `failures` statements fail. */
+const makeWriter = Effect.fnUntraced(function*(failures = 0) {
+  const statements: Array<string> = []
+  const writer = yield* makeWriteBehind<number>({
+    delayMs: 50,
+    maxItems: 3,
+    warning: "not written",
+    write: (items) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        statements.push(`${now}ms ${items.join(" ")}`)
+        return statements.length <= failures ? Effect.fail(unavailable) : Effect.void
+      })
+  })
+  return { ...writer, statements }
+})
+
+describe("Background", () => {
+  it.effect("writes items together, some time after the first of them", () =>
+    Effect.gen(function*() {
+      const { add, statements, unwritten } = yield* makeWriter()
+      yield* TestClock.adjust(1_000)
+      yield* add(1)
+      yield* TestClock.adjust(49)
+      yield* add(2)
+      assert.deepStrictEqual([statements, [...unwritten]], [[], [1, 2]])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual([statements, [...unwritten]], [["1050ms 1 2"], []])
+      yield* TestClock.adjust(1_000)
+      yield* add(3)
+      yield* TestClock.adjust(50)
+      assert.deepStrictEqual(statements, ["1050ms 1 2", "2100ms 3"])
+    }))
+
+  it.effect("writes at once when many items wait, and when the scope closes", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { add, statements } = yield* Scope.provide(makeWriter(), scope)
+      for (const item of [1, 2, 3]) yield* add(item)
+      assert.deepStrictEqual(statements, ["0ms 1 2 3"])
+      yield* add(4)
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(statements, ["0ms 1 2 3", "0ms 4"])
+    }))
+
+  it.effect("keeps the items of a failed statement, and writes them a second later, with those that came since", () =>
+    Effect.gen(function*() {
+      const { add, statements, unwritten } = yield* makeWriter(2)
+      yield* add(1)
+      yield* TestClock.adjust(50)
+      yield* add(2)
+      yield* TestClock.adjust(1_050)
+      assert.deepStrictEqual([...unwritten], [1, 2])
+      yield* TestClock.adjust(1_050)
+      assert.deepStrictEqual([statements, [...unwritten]], [["50ms 1", "1100ms 1 2", "2150ms 1 2"], []])
+    }))
+
+  it.effect("writes nothing without items", () =>
+    Effect.gen(function*() {
+      const { flush, statements } = yield* makeWriter()
+      yield* flush
+      yield* TestClock.adjust(60_000)
+      assert.deepStrictEqual(statements, [])
+    }))
+})
