@@ -39,9 +39,12 @@ export const maintain = Effect.fnUntraced(function*(options: Partial<Maintenance
 
   const vacuum = Effect.gen(function*() {
     const [worst] = yield* sql<{ name: string }>`
-      select relid::regclass::text as name from pg_stat_user_tables
-      where n_dead_tup > 1000 and n_dead_tup > 0.2 * n_live_tup
-      order by n_dead_tup desc limit 1`
+      select c.oid::regclass::text as name
+      from pg_class c cross join lateral (
+        select pg_stat_get_dead_tuples(c.oid) as dead, pg_stat_get_live_tuples(c.oid) as live offset 0
+      ) rows
+      where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and dead > 1000 and dead > 0.2 * live
+      order by dead desc limit 1`
     if (worst !== undefined) yield* sql.unsafe(`vacuum (analyze) ${worst.name}`).unprepared
   })
 
