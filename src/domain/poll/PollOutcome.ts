@@ -72,13 +72,19 @@ export const finish = (
   context: PollContext,
   pornRank?: number
 ): PollResult => {
-  const redirected = withRedirect(result, answer, context)
+  const redirected = withRedirect(mayWaitIfScheduled(result, context), answer, context)
   if (answer === undefined) return redirected
   const state = stateAfter(redirected)
   return isMaintenanceDue(state, context.now)
     ? withState(redirected, maintain(state, context.now, pornRank))
     : redirected
 }
+
+/** The result of a scheduled poll, whose news may wait for the news of others. Nobody waits for them, as the publisher of a ping does. */
+const mayWaitIfScheduled = (result: PollResult, { trigger }: PollContext): PollResult =>
+  result._tag === "Changed" && result.change.announce !== undefined && (trigger === "ring" || trigger === "late")
+    ? { _tag: "Changed", change: { ...result.change, mayWait: true } }
+    : result
 
 /** The result with the changed permanent redirect of the topic. Nearly all answers change none. */
 const withRedirect = (result: PollResult, answer: Fetched | undefined, context: PollContext): PollResult => {

@@ -1,9 +1,11 @@
-import { type Context, Effect, Exit, Latch } from "effect"
+import { Clock, type Context, Effect, Exit, Latch } from "effect"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 
 interface BatchOptions<In, Out> {
   /** Milliseconds that the first caller waits for further callers; 0 by default: callers of the same event-loop turn share a statement. */
   readonly gatheringMs?: number
+  /** Callers that may wait share a statement with those that come within `ms` after the start of the last one. By default nobody may wait. */
+  readonly spacing?: { readonly ms: number; readonly mayWait: (input: In) => boolean }
   /** Maximum of running statements; 2 by default, so that the next one is sent while the server runs the first. */
   readonly concurrency?: number
   /** Maximum of callers per statement. */
@@ -29,7 +31,7 @@ interface Waiter<In, Out> {
  * deleted requests alive (docs/decisions/0015), together with the documents behind their strings. Hence this implementation.
  */
 export const batched = <In, Out>(
-  { concurrency = 2, gatheringMs = 0, maxInputs, run }: BatchOptions<In, Out>
+  { concurrency = 2, gatheringMs = 0, maxInputs, run, spacing }: BatchOptions<In, Out>
 ) => {
   const runFor = runForCallers(run)
 
@@ -43,18 +45,24 @@ export const batched = <In, Out>(
       Effect.onExit(() => Effect.sync(() => --running < concurrency && free.openUnsafe()))
     )
 
-  const gather = gatheringMs === 0 ? Effect.yieldNow : Effect.sleep(gatheringMs)
-
   /** The callers of the next statement; undefined without callers. */
   let waiting: Array<Waiter<In, Out>> | undefined
+
+  const pacer = spacing === undefined ? undefined : makePacer(spacing.ms)
+  const isUrgent = spacing === undefined ? () => true : ({ input }: Waiter<In, Out>) => !spacing.mayWait(input)
+  const gather = gatheringMs > 0
+    ? Effect.sleep(gatheringMs)
+    : pacer === undefined
+    ? Effect.yieldNow
+    : pacer.waitUnless(() => waiting?.some(isUrgent) === true)
   const runNext = Effect.andThen(
     Effect.andThen(gather, free.await),
     Effect.suspend(() => {
       const callers = waiting ?? []
       waiting = undefined
-      return callers.length === 0
-        ? Effect.void
-        : countRunning(Effect.forEach(chunksOf(callers, maxInputs), runFor, { discard: true }))
+      if (callers.length === 0) return Effect.void
+      const statements = countRunning(Effect.forEach(chunksOf(callers, maxInputs), runFor, { discard: true }))
+      return pacer === undefined ? statements : Effect.andThen(pacer.noteStart, statements)
     })
   )
   return (input: In): Effect.Effect<Out, StoreError> =>
@@ -64,13 +72,35 @@ export const batched = <In, Out>(
         if (waiting === undefined) {
           waiting = [caller]
           Effect.runForkWith(context)(runNext)
-        } else waiting.push(caller)
+        } else {
+          waiting.push(caller)
+          if (pacer !== undefined && isUrgent(caller)) pacer.hurry()
+        }
         return Effect.sync(() => {
           const at = waiting?.indexOf(caller) ?? -1
           if (at >= 0) waiting?.splice(at, 1)
         })
       })
     )
+}
+
+/** Keeps the starts of statements apart. `hurry` ends the wait under way. */
+const makePacer = (ms: number) => {
+  let startedAt = -Infinity
+  const hurried = Latch.makeUnsafe(false)
+  return {
+    waitUnless: (isUrgent: () => boolean) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const waitMs = startedAt + ms - now
+        if (waitMs <= 0 || isUrgent()) return Effect.yieldNow
+        hurried.closeUnsafe()
+        return Effect.timeoutOption(hurried.await, waitMs)
+      }),
+    noteStart: Effect.map(Clock.currentTimeMillis, (now) => {
+      startedAt = now
+    }),
+    hurry: () => hurried.openUnsafe()
+  }
 }
 
 interface SharedReadOptions<In, Out> extends BatchOptions<In, Out> {

@@ -30,6 +30,42 @@ describe("Batched", () => {
       assert.deepStrictEqual(statements, ["0ms 1 2", "0ms 3"])
     }))
 
+  it.effect("lets callers that may wait share a statement, until somebody cannot wait", () =>
+    Effect.gen(function*() {
+      const statements: Array<string> = []
+      const ask = batched<number, string>({
+        maxInputs: 64,
+        spacing: { ms: 25, mayWait: (input) => input > 0 },
+        run: Effect.fnUntraced(function*(inputs) {
+          statements.push(`${yield* Clock.currentTimeMillis}ms ${inputs.join(" ")}`)
+          return inputs.map(String)
+        })
+      })
+      const askAt = Effect.fnUntraced(function*(now: number, input: number) {
+        yield* TestClock.setTime(now)
+        yield* Effect.forkChild(ask(input))
+        yield* TestClock.adjust(0)
+      })
+      yield* askAt(100, 1) // the first one waits for nobody
+      yield* askAt(110, 2)
+      yield* askAt(124, 3)
+      yield* TestClock.setTime(125)
+      yield* askAt(130, 4)
+      yield* askAt(140, -5)
+      yield* askAt(141, -6) // without a wait under way
+      yield* askAt(150, 7)
+      yield* TestClock.setTime(300)
+      yield* askAt(300, 8)
+      assert.deepStrictEqual(statements, [
+        "100ms 1",
+        "125ms 2 3",
+        "140ms 4 -5",
+        "141ms -6",
+        "166ms 7",
+        "300ms 8"
+      ])
+    }))
+
   it.effect("collects callers while a statement runs, and runs statements of bounded size", () =>
     Effect.gen(function*() {
       const { ask, statements } = makeBatch(200, 1, 4)
