@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { maxRecentPings, Pings } from "#domain/ports/Pings.ts"
 import { pinged } from "./Resources.ts"
 import { operation, type State } from "./State.ts"
@@ -18,7 +18,7 @@ export const make = (state: State): Pings["Service"] =>
       })
     ),
     resolve: Effect.fn("Pings.resolve")((resourceId, until, outcome) =>
-      operation(state, (now) => {
+      Effect.map(Clock.currentTimeMillis, (now) => {
         for (const recorded of state.pings) {
           const { ping } = recorded
           if (recorded.resourceId !== resourceId || ping.outcome !== undefined || ping.receivedAt > until) continue

@@ -111,6 +111,19 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         )
       }))
 
+    it.effect("of one moment take the first of the outcomes of this moment", () =>
+      Effect.gen(function*() {
+        const pings = yield* Pings
+        const { account, resource } = yield* newSubscription()
+        const ping = { accountId: account.id, topic: "http://a.example/", withContent: false, canonical: resource.url }
+        for (let n = 0; n < 20; n++) yield* at(1_000)(pings.record(ping, 10))
+        yield* pings.resolve(resource.id, 1_000, { _tag: "Changed", code: 200, entries: 1 })
+        yield* pings.resolve(resource.id, 1_000, { _tag: "Unchanged", code: 304 })
+        const listed = yield* pings.list({ accountId: account.id, limit: 20 })
+        assert.deepStrictEqual(listed.map(({ outcome }) => outcome?._tag), listed.map(() => "Changed" as const))
+        assert.strictEqual(listed.length, 20)
+      }))
+
     it.effect("wait, each resource once, until they are answered", () =>
       Effect.gen(function*() {
         const pings = yield* Pings

@@ -42,7 +42,6 @@ import type { NotificationTracer } from "#domain/ports/NotificationTraces.ts"
 import type { Pings } from "#domain/ports/Pings.ts"
 import type { PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Selector } from "#domain/ports/Selector.ts"
-import { warnOfStoreError } from "#domain/ports/StoreError.ts"
 import { addLanguages } from "./EntryLanguages.ts"
 import { inReadingRoom } from "./ReadingRoom.ts"
 import type { PartitionContext, State } from "./Resource.ts"
@@ -319,7 +318,8 @@ const record = Effect.fnUntraced(
   function*(services: PollServices, state: State, found: PollWrite, context: PartitionContext) {
     const hasEntries = found.entries.length + found.updated.length > 0
     const change = hasEntries ? yield* addLanguages(services.languages, found) : found
-    const deliveries = yield* whenAvailable(Effect.andThen(context.awaitLease, services.store.record(change)))
+    const write = state.waitingForDocument.length === 0 ? change : { ...change, mayWait: false }
+    const deliveries = yield* whenAvailable(Effect.andThen(context.awaitLease, services.store.record(write)))
     state.resource = change.state
     context.health.note(change.state)
     if (services.live.isWatched) publishFetch(services.live, change)
@@ -364,15 +364,10 @@ const informHub = (result: PollResult, { hubDirectory }: PartitionContext, pushe
     : Effect.andThen(hubDirectory.observe(resource), hubDirectory.reportPolledEntries(resource.id, count))
 }
 
-/** Records the outcome of the pings before `until` (epoch ms). Deliveries do not wait for this record. */
+/** Records the outcome of the pings before `until` (epoch ms). */
 export const recordPingOutcome = (
   { pings }: PollServices,
   before: ResourceState,
   { entryCount, resource: after }: State,
   until: number
-) =>
-  Effect.catchTag(
-    pings.resolve(after.id, until, pingOutcomeOf(before, after, entryCount)),
-    "StoreError",
-    warnOfStoreError("The outcome of a ping could not be recorded.")
-  )
+) => pings.resolve(after.id, until, pingOutcomeOf(before, after, entryCount))

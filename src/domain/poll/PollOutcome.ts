@@ -72,7 +72,7 @@ export const finish = (
   context: PollContext,
   pornRank?: number
 ): PollResult => {
-  const redirected = withRedirect(mayWaitIfScheduled(result, context), answer, context)
+  const redirected = deferIfScheduled(withRedirect(result, answer, context), context)
   if (answer === undefined) return redirected
   const state = stateAfter(redirected)
   return isMaintenanceDue(state, context.now)
@@ -80,9 +80,9 @@ export const finish = (
     : redirected
 }
 
-/** The result of a scheduled poll, whose news may wait for the news of others. Nobody waits for them, as the publisher of a ping does. */
-const mayWaitIfScheduled = (result: PollResult, { trigger }: PollContext): PollResult =>
-  result._tag === "Changed" && result.change.announce !== undefined && (trigger === "ring" || trigger === "late")
+/** No publisher waits for a scheduled poll, so its write may share a statement with others. */
+const deferIfScheduled = (result: PollResult, { trigger }: PollContext): PollResult =>
+  result._tag === "Changed" && (trigger === "ring" || trigger === "late")
     ? { _tag: "Changed", change: { ...result.change, mayWait: true } }
     : result
 

@@ -37,8 +37,12 @@ export class Pings extends Context.Service<Pings, {
    * settled at once.
    */
   readonly record: (ping: NewPing, maxFragments: number) => Effect.Effect<PingedTopic, StoreError>
-  /** Settles all waiting pings of a resource up to `until` (epoch ms): one fetch answers all of them. */
-  readonly resolve: (resourceId: number, until: number, outcome: PingOutcome) => Effect.Effect<void, StoreError>
+  /**
+   * Settles all waiting pings of a resource up to `until` (epoch ms): one fetch answers all of them.
+   *
+   * The outcome is stored some ms later, and a crash before that loses it. The other functions of this process see it at once.
+   */
+  readonly resolve: (resourceId: number, until: number, outcome: PingOutcome) => Effect.Effect<void>
   /** Resources of these partitions with a waiting ping from before `before` (epoch ms), once each. */
   readonly findUnanswered: (
     partitions: ReadonlyArray<number>,

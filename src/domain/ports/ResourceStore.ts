@@ -24,8 +24,8 @@ export interface PollWrite {
    * notification when such a subscription exists. At most `maxStoredLength` bytes.
    */
   readonly wholeFeed?: Document
-  /** The write may wait some ms for others and share their statement, because nobody asked for this poll. */
-  readonly mayWait?: true
+  /** The write may wait some ms, to share a statement with others: no publisher and no subscriber waits for this poll. */
+  readonly mayWait?: boolean
 }
 
 /** Maximum of bytes of a stored document, or of an entry as JSON. */

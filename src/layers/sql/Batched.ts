@@ -4,7 +4,7 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 interface BatchOptions<In, Out> {
   /** Milliseconds that the first caller waits for further callers; 0 by default: callers of the same event-loop turn share a statement. */
   readonly gatheringMs?: number
-  /** Callers that may wait share a statement with those that come within `ms` after the start of the last one. By default nobody may wait. */
+  /** Minimum time between the starts of two statements, for callers that may wait. Other callers end the wait. Not with `gatheringMs`. */
   readonly spacing?: { readonly ms: number; readonly mayWait: (input: In) => boolean }
   /** Maximum of running statements; 2 by default, so that the next one is sent while the server runs the first. */
   readonly concurrency?: number
@@ -22,7 +22,7 @@ interface Waiter<In, Out> {
 /**
  * Runs one statement for all callers that arrive while earlier statements run: a group commit.
  *
- * A caller of an idle batch does not wait. More callers, and a slower database, make larger statements, because a statement
+ * A caller of an idle batch does not wait, unless it may (`spacing`). More callers, and a slower database, make larger statements, because a statement
  * costs more than many of its rows.
  *
  * An unavailable database fails all callers of a statement. After a defect each input runs alone, so that bad data fails only its own caller.
@@ -91,7 +91,7 @@ const makePacer = (ms: number) => {
   return {
     waitUnless: (isUrgent: () => boolean) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const waitMs = startedAt + ms - now
+        const waitMs = Math.min(startedAt + ms - now, ms)
         if (waitMs <= 0 || isUrgent()) return Effect.yieldNow
         hurried.closeUnsafe()
         return Effect.timeoutOption(hurried.await, waitMs)

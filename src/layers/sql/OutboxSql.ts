@@ -50,7 +50,8 @@ export const layer = Layer.effect(
 const makeConfirmed = (sql: SqlClient.SqlClient) =>
   makeWriteBehind<number>({
     delayMs: 50,
-    maxItems: 256,
+    flushAt: 256,
+    dropsDefects: false, // a forgotten confirmation would send the notification again and again
     warning: "Confirmed deliveries are not deleted yet; retrying",
     write: (ids) =>
       run(sql.unsafe(`delete from deliveries where id = any($1::int8[]) and ${commitsLater}`, [column.ids(ids)]))

@@ -38,6 +38,7 @@ export const layer = Layer.effect(
     const genericSql = yield* sqlWithGenericPlans
     const insert = makeInsert(genericSql)
     const { add: resolve, flush } = yield* makeOutcomes(genericSql)
+    const writeOutcomes = Effect.ignore(flush) // a database that cannot write can still be read
     return Pings.of({
       record: Effect.fn("Pings.record")(function*(ping, maxFragments) {
         return yield* insert({ ping, maxFragments, receivedAt: yield* Clock.currentTimeMillis })
@@ -45,10 +46,10 @@ export const layer = Layer.effect(
       resolve: Effect.fn("Pings.resolve")(function*(resourceId, until, outcome) {
         yield* resolve({ resourceId, until, outcome, answeredAt: yield* Clock.currentTimeMillis })
       }),
-      findUnanswered: (partitions, before) => Effect.andThen(flush, selectUnanswered(sql)(partitions, before)),
-      list: (query) => Effect.andThen(flush, list(sql)(query)),
+      findUnanswered: (partitions, before) => Effect.andThen(writeOutcomes, selectUnanswered(sql)(partitions, before)),
+      list: (query) => Effect.andThen(writeOutcomes, list(sql)(query)),
       listTopicsSince: listTopicsSince(genericSql),
-      listOpen: (topic, limit) => Effect.andThen(flush, listOpen(sql)(topic, limit))
+      listOpen: (topic, limit) => Effect.andThen(writeOutcomes, listOpen(sql)(topic, limit))
     })
   })
 )
@@ -109,7 +110,8 @@ interface FetchOutcome {
 const makeOutcomes = (sql: SqlClient.SqlClient) =>
   makeWriteBehind<FetchOutcome>({
     delayMs: 50,
-    maxItems: 256,
+    flushAt: 256,
+    dropsDefects: true,
     warning: "The outcomes of pings are not recorded yet; retrying",
     write: (fetches) =>
       run(sql.unsafe(writeOutcomesSql, [
@@ -127,17 +129,17 @@ const makeOutcomes = (sql: SqlClient.SqlClient) =>
 const writeOutcomesSql = `
   with answered as materialized (
     select distinct on (waiting.id) waiting.id, fetches.*
-    from unnest($1::int8[], $2::float8[], $3::int4[], $4::int4[], $5::int4[], $6::text[], $7::float8[])
-      fetches(resource_id, until, outcome, code, entries, message, answered)
+    from unnest($1::int8[], $2::float8[], $3::int4[], $4::int4[], $5::int4[], $6::text[], $7::float8[]) with ordinality
+      fetches(resource_id, until, outcome, code, entries, message, answered, position)
     cross join lateral (
       select id, received_at from pings where resource_id = fetches.resource_id and outcome is null offset 0
     ) waiting
     where waiting.received_at <= ${instant("fetches.until")}
-    order by waiting.id, fetches.until
+    order by waiting.id, fetches.position
   )
   update pings p set outcome = a.outcome, code = a.code, entries = a.entries, message = a.message,
     answered_at = ${instant("a.answered")}
-  from answered a where p.id = a.id and p.id = any(array(select id from answered)) and ${commitsLater}`
+  from answered a where p.id = a.id and ${commitsLater}`
 
 const selectUnanswered = (sql: SqlClient.SqlClient) =>
   Effect.fn("Pings.findUnanswered")(function*(partitions: ReadonlyArray<number>, before: number) {

@@ -26,7 +26,7 @@ import { toDeliveries } from "./WrittenDeliveries.ts"
 /** After a write of so many bytes, the copies of its parameters are collected: five for each document. */
 const collectFromBytes = 1024 * 1024
 
-/** News of scheduled polls that come sooner after the last statement wait for each other: a statement for seven costs half for each. */
+/** Time between two statements for scheduled polls, in ms. One statement for seven polls costs half as much per poll. */
 const pollSpacingMs = 25
 
 /**

@@ -4,7 +4,7 @@ import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { wantsWhole } from "#domain/poll/PollFeed.ts"
 import { recordReading } from "#domain/poll/PollDocument.ts"
 import { failFetch } from "#domain/poll/PollFailure.ts"
-import { interpretAnswer } from "#domain/poll/PollOutcome.ts"
+import { finish, interpretAnswer } from "#domain/poll/PollOutcome.ts"
 import { requestOf } from "#domain/poll/PollRequest.ts"
 import { keepsBody, type PollContext, stateAfter } from "#domain/poll/PollStep.ts"
 import { refusalEnd } from "#domain/poll/RetryAfter.ts"
@@ -40,6 +40,16 @@ describe("Poll", () => {
       state.http ?? "",
       /^Fetched \(ring\) 0 60: too large: an entry of \d+ bytes; at most 8388608 are kept$/
     )
+  })
+
+  it.each<[PollContext["trigger"], boolean | undefined]>([
+    ["ring", true],
+    ["late", true],
+    ["ping", undefined],
+    ["push", undefined]
+  ])("lets the write of a scheduled poll wait for others: %s", (trigger, mayWait) => {
+    const result = finish({ _tag: "Changed", change: polled(10) }, undefined, { ...at, trigger })
+    assert.strictEqual(result._tag === "Changed" ? result.change.mayWait : assert.fail(result._tag), mayWait)
   })
 
   const day = 86_400

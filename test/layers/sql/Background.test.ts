@@ -5,13 +5,15 @@ import { StoreError } from "#domain/ports/StoreError.ts"
 import { makeWriteBehind } from "#layers/sql/Background.ts"
 
 const unavailable = new StoreError({ reason: { _tag: "Unavailable", message: "no answer" } })
+const damaged = new StoreError({ reason: { _tag: "Defect", message: "damaged" } })
 
 /** A log of the statements with their start times and items. The first `failures` statements fail. */
 const makeWriter = Effect.fnUntraced(function*(failures = 0) {
   const statements: Array<string> = []
   const writer = yield* makeWriteBehind<number>({
     delayMs: 50,
-    maxItems: 3,
+    flushAt: 3,
+    dropsDefects: true,
     warning: "not written",
     write: (items) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -60,6 +62,37 @@ describe("Background", () => {
       assert.deepStrictEqual([...unwritten], [1, 2])
       yield* TestClock.adjust(1_050)
       assert.deepStrictEqual([statements, [...unwritten]], [["50ms 1", "1100ms 1 2", "2150ms 1 2"], []])
+    }))
+
+  for (const dropsDefects of [true, false]) {
+    it.effect(`writes each item alone after a defect, and ${dropsDefects ? "drops" : "keeps"} the bad one`, () =>
+      Effect.gen(function*() {
+        const written: Array<number> = []
+        const { add, unwritten } = yield* makeWriteBehind<number>({
+          delayMs: 50,
+          flushAt: 100,
+          dropsDefects,
+          warning: "not written",
+          write: (items) =>
+            items.includes(2)
+              ? items.length > 1 ? Effect.die("no number") : Effect.fail(damaged)
+              : Effect.sync(() => written.push(...items))
+        })
+        for (const item of [1, 2, 3]) yield* add(item)
+        yield* TestClock.adjust(50)
+        yield* TestClock.adjust(1_100)
+        yield* add(4)
+        yield* TestClock.adjust(3_000)
+        assert.deepStrictEqual([written.toSorted(), [...unwritten]], [[1, 3, 4], dropsDefects ? [] : [2]])
+      }))
+  }
+
+  it.effect("writes many items in several statements", () =>
+    Effect.gen(function*() {
+      const { add, statements } = yield* makeWriter(1)
+      for (let item = 0; item < 7; item++) yield* add(item) // the statement for the first three fails
+      yield* TestClock.adjust(2_000)
+      assert.deepStrictEqual(statements, ["0ms 0 1 2", "50ms 0 1 2", "50ms 3 4 5", "50ms 6"])
     }))
 
   it.effect("writes nothing without items", () =>
