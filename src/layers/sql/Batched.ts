@@ -22,8 +22,8 @@ interface Waiter<In, Out> {
 /**
  * Runs one statement for all callers that arrive while earlier statements run: a group commit.
  *
- * A caller of an idle batch does not wait, unless it may (`spacing`). More callers, and a slower database, make larger statements, because a statement
- * costs more than many of its rows.
+ * A caller of an idle batch does not wait, unless it may (`spacing`). More callers, and a slower database, make larger statements, because
+ * a statement costs more than many of its rows.
  *
  * An unavailable database fails all callers of a statement. After a defect each input runs alone, so that bad data fails only its own caller.
  *
