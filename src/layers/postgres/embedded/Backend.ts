@@ -1,13 +1,16 @@
 import { PGlite } from "@electric-sql/pglite"
 import { EmscriptenBuiltinFilesystem } from "@electric-sql/pglite/basefs"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
-import * as fs from "node:fs"
+import { join, relative } from "node:path"
 import { setFlagsFromString } from "node:v8"
+import { CommitSync } from "./CommitSync.ts"
 import type { Execute } from "./Sessions.ts"
 
 /** One PostgreSQL backend over a cluster's directory. */
 export interface Backend {
   readonly execute: Execute
+  /** Calls `answer` once all commits so far are on disk. No answer of `execute` may be sent before. */
+  readonly whenSynced: (answer: () => void) => void
   /** Writes all data to disk, so that the next start needs no recovery. */
   readonly close: () => Promise<void>
 }
@@ -25,8 +28,9 @@ export const openBackend = async (
   crash: (error: unknown) => never,
   log: (line: string) => void
 ): Promise<Backend> => {
+  const commits = new CommitSync(crash)
   const database = new Database({
-    fs: new DurableFiles(cluster, crash),
+    fs: new DurableFiles(cluster, commits),
     extensions: { pg_trgm },
     startParams: [...PGlite.defaultStartParams.filter((parameter) => parameter !== "-F"), ...configuration],
     onStderr: (line) => {
@@ -36,9 +40,14 @@ export const openBackend = async (
   })
   await database.waitReady
   crashOnPanic(database, crash)
+  commits.defer()
   return {
     execute: makeExecute(database, crash),
-    close: () => database.close()
+    whenSynced: (answer) => commits.whenSynced(answer),
+    close: () => {
+      commits.stopDeferring()
+      return database.close()
+    }
   }
 }
 
@@ -133,25 +142,34 @@ const configuration = [
 
 interface NodeStream {
   readonly nfd?: number
+  readonly path: string
 }
+
+/** Operations of Emscripten on open files or on names. */
+type Operations = Record<string, (of: NodeStream, ...more: ReadonlyArray<unknown>) => unknown>
+
+/** Changes of a cluster's files apart from written pages. */
+const changes = ["setattr", "mknod", "rename", "unlink", "rmdir", "symlink"]
 
 /** A directory on disk, like PGlite's `NodeFS`, but with fsync, and mounted when its path is known. */
 class DurableFiles extends EmscriptenBuiltinFilesystem {
   readonly #cluster: Promise<string>
-  readonly #crash: (error: unknown) => never
+  readonly #commits: CommitSync
 
-  constructor(cluster: Promise<string>, crash: (error: unknown) => never) {
+  constructor(cluster: Promise<string>, commits: CommitSync) {
     super()
     this.#cluster = cluster
-    this.#crash = crash
+    this.#commits = commits
   }
 
   /** Runs after the program is loaded and before the backend starts, because recovery after a crash writes and syncs too. */
   override async initialSyncFs(): Promise<void> {
     const { FS, NODEFS } = this.#module
-    this.#addFsync(streamOperations(NODEFS))
+    const root = await this.#cluster
+    this.#addFsync(operationsOf(NODEFS, "stream_ops"), root)
+    this.#flushBefore(operationsOf(NODEFS, "node_ops"), changes)
     FS.mkdirTree(PGlite.paths.PGDATA)
-    FS.mount(NODEFS, { root: await this.#cluster }, PGlite.paths.PGDATA)
+    FS.mount(NODEFS, { root }, PGlite.paths.PGDATA)
   }
 
   override closeFs(): Promise<void> {
@@ -164,24 +182,51 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
     return this.pg.Module
   }
 
-  #addFsync(operations: { fsync?: (stream: NodeStream) => number }): void {
-    operations.fsync = ({ nfd }) => {
-      try {
-        if (nfd !== undefined) fs.fdatasyncSync(nfd)
-        return 0
-      } catch (error) {
-        return this.#crash(error) // the kernel may have dropped the unwritten pages: only a recovery can tell
+  #addFsync(streams: Operations, root: string): void {
+    const commits = this.#commits
+    const { close, write } = streams
+    streams["fsync"] = (stream) => {
+      if (stream.nfd === undefined) return 0
+      if (isLog(stream)) {
+        commits.commit({ file: stream.nfd, path: join(root, relative(PGlite.paths.PGDATA, stream.path)) })
+      } else {
+        commits.flush()
+        commits.sync(stream.nfd)
+      }
+      return 0
+    }
+    streams["write"] = (stream, ...more) => {
+      if (!isLog(stream)) commits.flush()
+      return write?.(stream, ...more)
+    }
+    streams["close"] = (stream) => {
+      if (stream.nfd !== undefined) commits.close(stream.nfd)
+      return close?.(stream)
+    }
+    this.#flushBefore(streams, ["setattr"])
+  }
+
+  #flushBefore(operations: Operations, names: ReadonlyArray<string>): void {
+    for (const name of names) {
+      const change = operations[name]
+      operations[name] = (of, ...more) => {
+        this.#commits.flush()
+        return change?.(of, ...more)
       }
     }
   }
 }
 
-/** The table through which Emscripten calls its files, missing in its types. */
-const streamOperations = (type: object): object => {
-  if (!("stream_ops" in type) || typeof type.stream_ops !== "object" || type.stream_ops === null) {
-    throw new Error("This version of PGlite has no NODEFS.stream_ops to patch.")
+/** True for a file of the write-ahead log that has its final name. */
+const isLog = ({ path }: NodeStream): boolean => /\/pg_wal\/[0-9A-F]{24}$/.test(path)
+
+/** A table through which Emscripten calls its files, missing in its types. */
+const operationsOf = (type: object, name: string): Operations => {
+  const operations: unknown = Reflect.get(type, name)
+  if (typeof operations !== "object" || operations === null) {
+    throw new Error(`This version of PGlite has no NODEFS.${name} to patch.`)
   }
-  return type.stream_ops
+  return operations as Operations
 }
 
 /** Status of the exception by which PostgreSQL leaves a failed statement (its longjmp). */

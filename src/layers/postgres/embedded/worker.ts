@@ -42,7 +42,9 @@ const serve = (backend: Backend, { idleTransactionMs }: Start) => {
   const sessions = new Sessions(
     backend.execute,
     (id, bytes) =>
-      bytes === undefined ? send({ _tag: "Closed", id }) : send({ _tag: "Data", id, bytes }, [bytes.buffer])
+      backend.whenSynced(() =>
+        bytes === undefined ? send({ _tag: "Closed", id }) : send({ _tag: "Data", id, bytes }, [bytes.buffer])
+      )
   )
   setInterval(() => sessions.expire(idleTransactionMs), idleTransactionMs / 4).unref()
   setTimeout(releaseMemory, releaseDelayMs).unref()

@@ -17,12 +17,17 @@ const simple = (text: string) => {
   return Buffer.concat([head, body])
 }
 
-const fdatasync = fs.fdatasyncSync
+const { fdatasync, fdatasyncSync, renameSync, unlinkSync, writeSync } = fs
 
 describe("Backend", () => {
   let directory: string
   let backend: Backend
   let syncs = 0
+  /** Changes of the cluster's files, apart from the log, while a commit is not on disk. */
+  const early: Array<string> = []
+  /** Commits of a log file whose sync has not ended, by its name. */
+  const running = new Set<string>()
+  const nameOf = (file: number) => path.basename(fs.readlinkSync(`/proc/self/fd/${file}`))
   let fault: Error | undefined
   const crashes: Array<unknown> = []
   const cycles = vi.spyOn(PGlite.prototype, "execProtocolRawSync")
@@ -32,7 +37,31 @@ describe("Backend", () => {
     fs.fdatasyncSync = (file) => {
       syncs++
       if (fault !== undefined) throw fault
-      fdatasync(file)
+      fdatasyncSync(file)
+      running.delete(nameOf(file))
+    }
+    fs.fdatasync = Object.assign((file: number, end: fs.NoParamCallback) => {
+      syncs++
+      const name = nameOf(file)
+      running.add(name)
+      if (fault !== undefined) return void end(fault)
+      fdatasync(file, (error) => {
+        running.delete(name)
+        end(error)
+      })
+    }, { __promisify__: fdatasync.__promisify__ })
+    fs.writeSync = (file: number, ...more: ReadonlyArray<unknown>) => {
+      const name = nameOf(file)
+      if (running.size > 0 && !/^[0-9A-F]{24}$/.test(name)) early.push(`write ${name}`)
+      return Reflect.apply(writeSync, fs, [file, ...more])
+    }
+    fs.unlinkSync = (name) => {
+      if (running.size > 0) early.push(`unlink ${String(name)}`)
+      unlinkSync(name)
+    }
+    fs.renameSync = (from, to) => {
+      if (running.size > 0) early.push(`rename ${String(from)}`)
+      renameSync(from, to)
     }
     syncBuiltinESMExports()
     directory = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "windhover-test-")), "database")
@@ -42,11 +71,11 @@ describe("Backend", () => {
       throw why
     }
     backend = await openBackend(Promise.resolve(directory), crash, () => undefined)
-    run("create table kept (id int)")
+    await commit("create table kept (id int)")
   })
 
   afterAll(async () => {
-    fs.fdatasyncSync = fdatasync
+    Object.assign(fs, { fdatasync, fdatasyncSync, renameSync, unlinkSync, writeSync })
     syncBuiltinESMExports()
     cycles.mockRestore()
     await backend.close()
@@ -55,21 +84,51 @@ describe("Backend", () => {
 
   const run = (text: string) => Buffer.from(backend.execute(simple(text))).toString("latin1")
 
-  const syncsOf = (text: string) => {
-    const before = syncs
+  const commit = (text: string) => {
     run(text)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    backend.whenSynced(resolve)
+    return promise
+  }
+
+  const syncsOf = async (text: string) => {
+    const before = syncs
+    await commit(text)
     return syncs - before
   }
 
-  it("syncs once for each commit, and never for a read", () => {
-    const commits = Array.from({ length: 20 }, (_, i) => syncsOf(`insert into kept values (${i})`))
-    assert.deepStrictEqual(commits, Array.from({ length: 20 }, () => 1))
-    assert.strictEqual(syncsOf("select count(*) from kept"), 0)
-    assert.strictEqual(syncsOf("begin; insert into kept values (20); insert into kept values (21); commit"), 1)
+  /** A sync that is slow on a busy machine is repeated by the backend's own thread. */
+  const assertOne = (count: number) => assert.include([1, 2], count)
+
+  it("syncs once for each commit, and never for a read", async () => {
+    for (let i = 0; i < 20; i++) assertOne(await syncsOf(`insert into kept values (${i})`))
+    assert.strictEqual(await syncsOf("select count(*) from kept"), 0)
+    assertOne(await syncsOf("begin; insert into kept values (20); insert into kept values (21); commit"))
   })
 
-  it("syncs tables and control file at a checkpoint", () => {
-    assert.isAbove(syncsOf("checkpoint"), 3)
+  it("syncs once for all commits that arrive during a sync", async () => {
+    const before = syncs
+    for (let i = 0; i < 10; i++) run(`insert into kept values (${i})`)
+    await commit("select 1")
+    assert.include([2, 3, 4], syncs - before)
+  })
+
+  it("writes no page of a table and removes no file before the log of a commit is on disk", async () => {
+    await commit("create table large (id int, text text)")
+    const before = syncs
+    for (let i = 0; i < 50; i++) {
+      run(`insert into large select n, repeat(md5(n::text), 20) from generate_series(1, 200) n`)
+    }
+    run("update large set id = id + 1")
+    run("drop table large")
+    await commit("select 1")
+    assert.isAbove(syncs - before, 2)
+    assert.deepStrictEqual(early, [])
+  })
+
+  it("syncs tables and control file at a checkpoint", async () => {
+    assert.isAbove(await syncsOf("checkpoint"), 3)
+    assert.deepStrictEqual(early, [])
   })
 
   it("reports fsync as on", () => {
@@ -100,9 +159,14 @@ describe("Backend", () => {
 
   it("crashes instead of acknowledging a failed sync", () => {
     fault = Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" })
+    let isAnswered = false
     run("insert into kept values (22)")
     fault = undefined
+    backend.whenSynced(() => {
+      isAnswered = true
+    })
     assert.include(String(crashes[0]), "EIO")
+    assert.isFalse(isAnswered)
   })
 
   it("crashes instead of returning a partial answer", () => {
