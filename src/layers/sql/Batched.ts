@@ -4,14 +4,26 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 interface BatchOptions<In, Out> {
   /** Milliseconds that the first caller waits for further callers; 0 by default: callers of the same event-loop turn share a statement. */
   readonly gatheringMs?: number
-  /** Minimum time between the starts of two statements, for callers that may wait. Other callers end the wait. Not with `gatheringMs`. */
-  readonly spacing?: { readonly ms: number; readonly mayWait: (input: In) => boolean }
+  /** Callers that may wait for company. Not with `gatheringMs`. */
+  readonly spacing?: Spacing<In>
   /** Maximum of running statements; 2 by default, so that the next one is sent while the server runs the first. */
   readonly concurrency?: number
   /** Maximum of callers per statement. */
   readonly maxInputs: number
   /** One statement for all inputs. The outputs are in the order of the inputs. */
   readonly run: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, StoreError>
+}
+
+/**
+ * Minimum time between the starts of two statements: `msPerInput` for each caller of the last one, at most `maxMs`.
+ *
+ * So a caller hardly waits while there are few, and under load the statements grow. A full statement does not wait, nor does one with a
+ * caller that may not.
+ */
+interface Spacing<In> {
+  readonly msPerInput: number
+  readonly maxMs: number
+  readonly mayWait: (input: In) => boolean
 }
 
 interface Waiter<In, Out> {
@@ -48,13 +60,12 @@ export const batched = <In, Out>(
   /** The callers of the next statement; undefined without callers. */
   let waiting: Array<Waiter<In, Out>> | undefined
 
-  const pacer = spacing === undefined ? undefined : makePacer(spacing.ms)
-  const isUrgent = spacing === undefined ? () => true : ({ input }: Waiter<In, Out>) => !spacing.mayWait(input)
+  const pacer = spacing === undefined ? undefined : makePacer(spacing, maxInputs)
   const gather = gatheringMs > 0
     ? Effect.sleep(gatheringMs)
     : pacer === undefined
     ? Effect.yieldNow
-    : pacer.waitUnless(() => waiting?.some(isUrgent) === true)
+    : pacer.wait(() => waiting ?? [])
   const runNext = Effect.andThen(
     Effect.andThen(gather, free.await),
     Effect.suspend(() => {
@@ -62,7 +73,7 @@ export const batched = <In, Out>(
       waiting = undefined
       if (callers.length === 0) return Effect.void
       const statements = countRunning(Effect.forEach(chunksOf(callers, maxInputs), runFor, { discard: true }))
-      return pacer === undefined ? statements : Effect.andThen(pacer.noteStart, statements)
+      return pacer === undefined ? statements : Effect.andThen(pacer.noteStart(callers.length), statements)
     })
   )
   return (input: In): Effect.Effect<Out, StoreError> =>
@@ -74,7 +85,7 @@ export const batched = <In, Out>(
           Effect.runForkWith(context)(runNext)
         } else {
           waiting.push(caller)
-          if (pacer !== undefined && isUrgent(caller)) pacer.hurry()
+          pacer?.noteCaller(input, waiting.length)
         }
         return Effect.sync(() => {
           const at = waiting?.indexOf(caller) ?? -1
@@ -84,22 +95,30 @@ export const batched = <In, Out>(
     )
 }
 
-/** Keeps the starts of statements apart. `hurry` ends the wait under way. */
-const makePacer = (ms: number) => {
+/** Keeps the starts of statements apart. */
+const makePacer = <In>({ maxMs, mayWait, msPerInput }: Spacing<In>, maxInputs: number) => {
   let startedAt = -Infinity
+  let spacingMs = 0
   const hurried = Latch.makeUnsafe(false)
   return {
-    waitUnless: (isUrgent: () => boolean) =>
+    wait: (callers: () => ReadonlyArray<{ readonly input: In }>) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const waitMs = Math.min(startedAt + ms - now, ms)
-        if (waitMs <= 0 || isUrgent()) return Effect.yieldNow
+        const waitMs = Math.min(startedAt + spacingMs - now, spacingMs)
+        if (waitMs <= 0 || callers().length >= maxInputs || !callers().every(({ input }) => mayWait(input))) {
+          return Effect.yieldNow
+        }
         hurried.closeUnsafe()
         return Effect.timeoutOption(hurried.await, waitMs)
       }),
-    noteStart: Effect.map(Clock.currentTimeMillis, (now) => {
-      startedAt = now
-    }),
-    hurry: () => hurried.openUnsafe()
+    /** Ends the wait under way when the new caller may not wait, or fills the statement. */
+    noteCaller: (input: In, callers: number) => {
+      if (callers >= maxInputs || !mayWait(input)) hurried.openUnsafe()
+    },
+    noteStart: (callers: number) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        startedAt = now
+        spacingMs = Math.min(callers * msPerInput, maxMs)
+      })
   }
 }
 

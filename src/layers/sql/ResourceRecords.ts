@@ -26,8 +26,11 @@ import { toDeliveries } from "./WrittenDeliveries.ts"
 /** After a write of so many bytes, the copies of its parameters are collected: five for each document. */
 const collectFromBytes = 1024 * 1024
 
-/** Time between two statements for scheduled polls, in ms. One statement for seven polls costs half as much per poll. */
-const pollSpacingMs = 25
+/**
+ * Times between two statements for scheduled polls. Below about 100 changed polls a second, each has its own statement. Above, one for
+ * twenty costs a third as much per poll.
+ */
+const pollSpacing = { msPerInput: 10, maxMs: 100 }
 
 /**
  * Records changed polls, up to 64 in one statement, and returns their deliveries.
@@ -59,7 +62,7 @@ const makeRecordBatch = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   return (concurrency: number, turn: Effect.Effect<void> = Effect.void) =>
     batched<PreparedWrite, ReadonlyArray<Delivery>>({
       concurrency,
-      spacing: { ms: pollSpacingMs, mayWait: ({ write }) => write.mayWait === true },
+      spacing: { ...pollSpacing, mayWait: ({ write }) => write.mayWait === true },
       maxInputs: 64,
       run: Effect.fnUntraced(function*(writes) {
         const deliveries = new Map<PreparedWrite, ReadonlyArray<Delivery>>()

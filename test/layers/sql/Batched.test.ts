@@ -30,39 +30,61 @@ describe("Batched", () => {
       assert.deepStrictEqual(statements, ["0ms 1 2", "0ms 3"])
     }))
 
-  it.effect("lets callers that may wait share a statement, until somebody cannot wait", () =>
+  /** Statements of callers that may wait, except those with a negative input. */
+  const makeSpacedBatch = (maxInputs: number) => {
+    const statements: Array<string> = []
+    const ask = batched<number, string>({
+      maxInputs,
+      spacing: { msPerInput: 10, maxMs: 25, mayWait: (input) => input > 0 },
+      run: Effect.fnUntraced(function*(inputs) {
+        statements.push(`${yield* Clock.currentTimeMillis}ms ${inputs.join(" ")}`)
+        return inputs.map(String)
+      })
+    })
+    const askAt = Effect.fnUntraced(function*(now: number, ...inputs: ReadonlyArray<number>) {
+      yield* TestClock.setTime(now)
+      for (const input of inputs) yield* Effect.forkChild(ask(input))
+      yield* TestClock.adjust(0)
+    })
+    return { askAt, statements }
+  }
+
+  it.effect("lets callers that may wait share a statement, the longer the more callers the last one had", () =>
     Effect.gen(function*() {
-      const statements: Array<string> = []
-      const ask = batched<number, string>({
-        maxInputs: 64,
-        spacing: { ms: 25, mayWait: (input) => input > 0 },
-        run: Effect.fnUntraced(function*(inputs) {
-          statements.push(`${yield* Clock.currentTimeMillis}ms ${inputs.join(" ")}`)
-          return inputs.map(String)
-        })
-      })
-      const askAt = Effect.fnUntraced(function*(now: number, input: number) {
-        yield* TestClock.setTime(now)
-        yield* Effect.forkChild(ask(input))
-        yield* TestClock.adjust(0)
-      })
+      const { askAt, statements } = makeSpacedBatch(64)
       yield* askAt(100, 1) // the first one waits for nobody
-      yield* askAt(110, 2)
-      yield* askAt(124, 3)
-      yield* TestClock.setTime(125)
-      yield* askAt(130, 4)
-      yield* askAt(140, -5)
-      yield* askAt(141, -6) // without a wait under way
-      yield* askAt(150, 7)
+      yield* askAt(105, 2)
+      yield* askAt(109, 3)
+      yield* TestClock.setTime(110)
+      yield* askAt(120, 4)
+      yield* askAt(129, 5, 6)
+      yield* TestClock.setTime(130)
+      yield* askAt(154, 7)
+      yield* TestClock.setTime(155) // the longest spacing
+      yield* askAt(165, 8)
+      yield* askAt(300, 9)
+      assert.deepStrictEqual(statements, ["100ms 1", "110ms 2 3", "130ms 4 5 6", "155ms 7", "165ms 8", "300ms 9"])
+    }))
+
+  it.effect("does not wait for company with a caller that may not wait, and with a full statement", () =>
+    Effect.gen(function*() {
+      const { askAt, statements } = makeSpacedBatch(3)
+      yield* askAt(100, 1, 2)
+      yield* askAt(101, 3)
+      yield* askAt(110, -4)
+      yield* askAt(111, -5) // without a wait under way
+      yield* askAt(112, 6)
+      yield* askAt(113, 7)
+      yield* askAt(114, 8)
+      yield* askAt(115, 9, 10, 11, 12)
       yield* TestClock.setTime(300)
-      yield* askAt(300, 8)
       assert.deepStrictEqual(statements, [
-        "100ms 1",
-        "125ms 2 3",
-        "140ms 4 -5",
-        "141ms -6",
-        "166ms 7",
-        "300ms 8"
+        "100ms 1 2",
+        "110ms 3 -4",
+        "111ms -5",
+        "114ms 6 7 8",
+        "115ms 9 10 11",
+        "140ms 12"
       ])
     }))
 
