@@ -65,8 +65,14 @@ export const escapePattern = (text: string): string => text.replace(/[\\%_]/g, "
 /** Epoch ms of the year 5138: the substitute for an infinite time. A timestamp can hold later ones. */
 export const farFuture = 1e14
 
-/** SQL expression: epoch milliseconds of a timestamptz. Null stays null. */
-export const millis = (expression: string): string => `round(extract(epoch from ${expression}) * 1000)::float8`
+/**
+ * SQL expression: epoch milliseconds of a timestamptz, rounded. Null stays null.
+ *
+ * `extract` returns a numeric, whose multiplication and conversion take ten times as long as the same with floats. Whole microseconds come
+ * first, because a half of a millisecond is no exact float in seconds. From the year 70,000 on, the last millisecond can differ.
+ */
+export const millis = (expression: string): string =>
+  `floor((round(date_part('epoch', ${expression}) * 1000000) + 500) / 1000)`
 
 /** SQL expression: a timestamptz from epoch milliseconds. */
 export const instant = (expression: string): string => `to_timestamp((${expression}) / 1000.0)`
