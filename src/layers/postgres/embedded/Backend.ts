@@ -88,8 +88,12 @@ const withoutOptimization = (run: () => void): void => {
   }
 }
 
-/** Bytes of the answer buffer. A larger answer gets a larger buffer, which is released after it. */
-const bufferSize = 64 * 1024
+/**
+ * Bytes of the answer buffer. A larger answer gets a larger buffer, which is released after it.
+ *
+ * Answers to several readers at once often have 200 kB. A growing buffer would copy them twice, into fresh memory of the system.
+ */
+const bufferSize = 1024 * 1024
 
 /**
  * Runs cycles by PGlite's stream of raw bytes.
