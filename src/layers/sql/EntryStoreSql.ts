@@ -41,7 +41,7 @@ const maxSharedBytes = smallContentBytes / 4
 
 /** The newest entries of resources ($1), as many as each reader wants ($2). The bodies of a large page are null. */
 const newestSql = `
-  select wanted.position::float8 as position, e.*
+  select wanted.position::float8 as position, e.resource, e.bytes, e.first_seen, e.body
   from unnest($1::int8[], $2::int4[]) with ordinality wanted(id, count, position)
   cross join lateral (
     select ${entrySelect}, case when sum(octet_length(body)) over () <= ${maxSharedBytes} then body end as body,
