@@ -4,6 +4,7 @@ import { anonymous } from "#domain/Account.ts"
 import { type Labels, merge } from "#domain/Labels.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import {
+  type BriefItem,
   type ImportedSubscription,
   type NewSubscription,
   type SubscriptionItem,
@@ -159,8 +160,27 @@ export const make = (state: State): SubscriptionStore["Service"] =>
             total: counted === true ? all.length : undefined
           }
         })
+    ),
+    listBriefly: Effect.fn("SubscriptionStore.listBriefly")(({ accountId, byPage, page, search }) =>
+      operation(state, () =>
+        fitting(state, accountId, search ?? matchAll).slice((page - 1) * byPage, page * byPage).map((subscriber) =>
+          briefOf(listed(state, subscriber, false))
+        ))
     )
   })
+
+const briefOf = (
+  { resource: { header, kind }, subscription: { endpoint, feedsOnly, format, secret, topic } }: SubscriptionItem
+): BriefItem => ({
+  subscription: {
+    topic,
+    endpoint,
+    ...(format !== undefined && { format }),
+    ...(feedsOnly !== undefined && { feedsOnly }),
+    ...(secret !== undefined && { secret })
+  },
+  resource: { kind, ...(header !== undefined && { header }) }
+})
 
 const held = (state: State, accountId: number, fits: (subscriber: Subscriber) => boolean) =>
   [...state.subscriptions.values()].filter((subscriber) =>

@@ -7,7 +7,7 @@ import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { recordReading } from "#domain/poll/PollDocument.ts"
 import type { PollContext } from "#domain/poll/PollStep.ts"
 import { resourceProfileOf } from "#domain/poll/Resource.ts"
-import { renderList } from "#http/api/ListResponse.ts"
+import { renderDetailedList } from "#http/api/ListResponse.ts"
 import { initialState } from "#test/support/Resources.ts"
 
 const at: PollContext = { now: 1_000_000, trigger: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
@@ -49,7 +49,11 @@ describe("large fields", () => {
       }
       const items = Array.from({ length: 500 }, () => ({ subscription, resource }))
       const meta = { total: 500, page: 1, byPage: 500, search: {} }
-      const response = renderList(items, meta, { ifNoneMatch: undefined, jsonp: undefined, caller: anonymous } as never)
+      const response = renderDetailedList(
+        items,
+        meta,
+        { ifNoneMatch: undefined, jsonp: undefined, caller: anonymous } as never
+      )
       const { length } = new Uint8Array(yield* Effect.promise(() => HttpServerResponse.toWeb(response).arrayBuffer()))
       assert.isAbove(length, 500 * 4_096)
       assert.isAtMost(length, 16 * 1024 * 1024)

@@ -6,7 +6,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { resourceProfileOf, type ResourceState } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import { matchAll, parse } from "#domain/Search.ts"
+import { matchAll, parse, type Search } from "#domain/Search.ts"
 import {
   at,
   entry,
@@ -560,25 +560,84 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       const [one, other] = [yield* newAccount, yield* newAccount]
       const made = yield* store.subscribeAll(Array.from({ length: 103 }, () => wantedBy(one.id)))
       const { subscription } = yield* subscribe(wantedBy(other.id))
-      const ids = made.map(({ subscription: { id } }) => id)
+      const topics = made.map((item) => item.subscription.topic)
       const listed = (accountId: number, page: number, byPage: number) =>
-        Effect.map(store.list({ accountId, page, byPage }), ({ items }) => items.map((item) => item.subscription.id))
+        Effect.map(
+          store.listBriefly({ accountId, page, byPage }),
+          (items) => items.map((item) => item.subscription.topic)
+        )
       const pages = yield* Effect.all([
         listed(one.id, 1, 3),
         listed(other.id, 1, 3),
         listed(one.id, 2, 3),
         listed(one.id, 20, 5),
         listed(one.id, 21, 5),
-        listed(one.id, 1, 3)
+        listed(one.id, 1, 3),
+        listed(other.id, 2, 3)
       ], { concurrency: "unbounded" })
       assert.deepStrictEqual(pages, [
-        ids.slice(0, 3),
-        [subscription.id],
-        ids.slice(3, 6),
-        ids.slice(95, 100),
-        ids.slice(100),
-        ids.slice(0, 3)
+        topics.slice(0, 3),
+        [subscription.topic],
+        topics.slice(3, 6),
+        topics.slice(95, 100),
+        topics.slice(100),
+        topics.slice(0, 3),
+        []
       ])
+    }))
+
+  it.effect("lists a few fields of each subscription, on any page and for a search", () =>
+    Effect.gen(function*() {
+      const store = yield* SubscriptionStore
+      const account = yield* newAccount
+      const headers = [["x-own", "1"]] as const
+      const wanted = [
+        wantedBy(account.id, { secret: "sesame", headers, format: "json", feedsOnly: true, state: "paused" }),
+        wantedBy(account.id, { format: "atom", endpoint: "https://callback.example/other" }),
+        wantedBy(account.id, { face: "hub", secret: "of the hub" })
+      ]
+      const made = yield* Effect.forEach(wanted, subscribe)
+      const header = { title: { value: "Feed", type: "text" }, id: "urn:feed" }
+      yield* record(found({ ...(made[1]?.resource ?? assert.fail()), kind: "feed", header }, [entry("a")]))
+      const [first, second, third] = wanted.map(({ topic }) => topic.given)
+      const endpoint = "https://callback.example/hook"
+      const unread = { kind: "unknown" as const }
+      const items = [
+        {
+          subscription: { topic: first, endpoint, format: "json", feedsOnly: true, secret: "sesame" },
+          resource: unread
+        },
+        {
+          subscription: { topic: second, endpoint: "https://callback.example/other", format: "atom" },
+          resource: { kind: "feed", header }
+        },
+        { subscription: { topic: third, endpoint, secret: "of the hub" }, resource: unread }
+      ] as const
+      const list = (page: number, byPage: number, search?: Search) =>
+        store.listBriefly({ accountId: account.id, page, byPage, ...(search !== undefined && { search }) })
+      assert.deepStrictEqual(yield* list(1, 20), items as unknown)
+      assert.deepStrictEqual(yield* list(1, 500), items as unknown)
+      assert.deepStrictEqual(yield* list(2, 2), items.slice(2) as unknown)
+      assert.deepStrictEqual(yield* list(4, 1), [])
+      assert.deepStrictEqual(yield* list(1_000_000, 500), [])
+      const ofHook = { ...matchAll, endpointUrl: endpoint }
+      assert.deepStrictEqual(yield* list(1, 20, ofHook), [items[0], items[2]] as unknown)
+      assert.deepStrictEqual(yield* list(2, 1, ofHook), [items[2]] as unknown)
+      assert.deepStrictEqual(yield* list(1, 20, { ...matchAll, endpointUrl: "https://none.example/" }), [])
+    }))
+
+  it.effect("sees every earlier write in a brief list", () =>
+    Effect.gen(function*() {
+      const store = yield* SubscriptionStore
+      const account = yield* newAccount
+      const { subscription } = yield* subscribe(wantedBy(account.id, { secret: "one" }))
+      const list = Effect.map(store.listBriefly({ accountId: account.id, page: 1, byPage: 20 }), (items) =>
+        items.map((item) => item.subscription.secret))
+      assert.deepStrictEqual(yield* list, ["one"])
+      yield* store.rotateSecret(subscription, "two", 0)
+      assert.deepStrictEqual(yield* list, ["two"])
+      yield* store.remove(subscription.id)
+      assert.deepStrictEqual(yield* list, [])
     }))
 
   it.effect("has nothing for an account without subscriptions", () =>

@@ -6,7 +6,7 @@ import type { Document } from "#domain/delivery/Notification.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { EntryOrder } from "#domain/ports/EntryStore.ts"
-import type { ListQuery, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
+import type { BriefItem, BriefQuery, ListQuery, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { Search } from "#domain/Search.ts"
@@ -78,6 +78,10 @@ export interface ListRequest extends Omit<ListQuery, "accountId"> {
   readonly caller: Caller
   /** Adds the presence of JIDs. */
   readonly presence?: boolean
+}
+
+export interface BriefListRequest extends Omit<BriefQuery, "accountId"> {
+  readonly caller: Caller
 }
 
 /** Maximum of feeds that one retrieve reads together. */
@@ -172,6 +176,8 @@ export class Hub extends Context.Service<Hub, {
   readonly list: (
     request: ListRequest
   ) => Effect.Effect<{ readonly items: ReadonlyArray<ListedSubscription>; readonly total: number | undefined }, Refusal>
+  /** A page of `list` without counts, with a few fields of each subscription. `byPage` 1 to 500. */
+  readonly listBriefly: (request: BriefListRequest) => Effect.Effect<ReadonlyArray<BriefItem>, Refusal>
   readonly retrieve: (request: RetrieveRequest) => Effect.Effect<Representation, Refusal>
   /** Sends the newest content to a callback again, and fails when the callback does not accept the notification. */
   readonly replay: (request: ReplayRequest) => Effect.Effect<void, Refusal>

@@ -4,7 +4,7 @@ import { makeBounces } from "./Bounces.ts"
 import { makeFollow } from "./Follow.ts"
 import { Hub } from "./Hub.ts"
 import { makeHubCallbacks } from "./HubCallbacks.ts"
-import { makeList } from "./List.ts"
+import { makeList, makeListBriefly } from "./List.ts"
 import { Listeners } from "#actors/stream/Listeners.ts"
 import { makePublish } from "./Publish.ts"
 import { makeReplay } from "./Replay.ts"
@@ -23,6 +23,7 @@ export const layer = Layer.effect(
       subscribeJid: yield* makeSubscribeJid,
       unsubscribe: yield* makeUnsubscribe,
       list: yield* makeList,
+      listBriefly: yield* makeListBriefly,
       retrieve,
       replay: yield* makeReplay,
       follow: yield* makeFollow(retrieve),

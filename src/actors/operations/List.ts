@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type SubscriptionItem, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import type { ListedSubscription, ListRequest } from "./Hub.ts"
+import type { BriefListRequest, ListedSubscription, ListRequest } from "./Hub.ts"
 import { makeResolveSearch } from "./ParseTopic.ts"
 import { Presences } from "./Presences.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
@@ -29,4 +29,16 @@ export const makeList = Effect.gen(function*() {
     }))
     return presence ? { ...page, items: yield* addPresences(page.items) } : page
   })
+})
+
+/** `Hub.listBriefly`: a page of the caller's subscriptions with a few fields of each, oldest first. */
+export const makeListBriefly = Effect.gen(function*() {
+  const subscriptions = yield* SubscriptionStore
+  const resolveSearch = yield* makeResolveSearch
+  return ({ caller, search, ...query }: BriefListRequest) =>
+    refuseStoreErrors(subscriptions.listBriefly({
+      accountId: caller.account.id,
+      ...query,
+      ...(search !== undefined && { search: resolveSearch(search, caller) })
+    }))
 })

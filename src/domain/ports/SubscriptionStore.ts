@@ -52,6 +52,13 @@ export interface SubscriptionItem {
   readonly bounces?: BounceHistory
 }
 
+/** A subscription in a brief list, with the part of its resource that the list shows. */
+export interface BriefItem {
+  /** Without the secret where the secret or the headers cannot be decrypted. */
+  readonly subscription: Pick<Subscription, "topic" | "endpoint" | "format" | "feedsOnly" | "secret">
+  readonly resource: Pick<ResourceProfile, "kind" | "header">
+}
+
 /** A subscription after `subscribeAll`. */
 export interface ImportedSubscription {
   readonly subscription: Subscription
@@ -69,20 +76,23 @@ export interface ExportPosition {
   readonly id: number
 }
 
-export interface ListQuery {
+export interface BriefQuery {
   readonly accountId: number
   /** From 1. */
   readonly page: number
   readonly byPage: number
-  /** Id behind which page 1 begins. Ids ascend. */
-  readonly after?: number
-  /** Newest first: ids descend. */
-  readonly newestFirst?: boolean
   /**
    * Filter; all subscriptions without it. An `inurl` without an exact match selects similar URLs: `word_similarity` of PostgreSQL's pg_trgm is
    * at least 0.6.
    */
   readonly search?: Search
+}
+
+export interface ListQuery extends BriefQuery {
+  /** Id behind which page 1 begins. Ids ascend. */
+  readonly after?: number
+  /** Newest first: ids descend. */
+  readonly newestFirst?: boolean
   /**
    * Counts all matches, and the notifications of each item; without it, `total` is undefined. Counting reads all matches, not only a page.
    * `items` counts the notifications of each item only, up to `maxCountedNotifications`.
@@ -172,4 +182,6 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
     { readonly items: ReadonlyArray<SubscriptionItem>; readonly total: number | undefined },
     StoreError
   >
+  /** The items of `list` without counts, oldest first, with a few of their fields: a quarter of the columns. */
+  readonly listBriefly: (query: BriefQuery) => Effect.Effect<ReadonlyArray<BriefItem>, StoreError>
 }>()("windhover/domain/ports/SubscriptionStore") {}

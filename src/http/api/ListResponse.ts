@@ -2,7 +2,7 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import type { ListedSubscription } from "#actors/operations/Hub.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
+import type { BriefItem, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { statusToJson } from "#domain/render/NotificationJson.ts"
 import { toPlainText } from "#domain/render/PlainText.ts"
 import { shownFormat } from "#domain/Subscription.ts"
@@ -21,26 +21,30 @@ interface ListMeta {
   readonly search: object
 }
 
+type ListCall = Pick<ApiCall, "caller" | "ifNoneMatch" | "jsonp">
+
 /**
- * Renders subscriptions as a JSON array; with `meta` as an object with the status of each resource.
+ * Renders subscriptions as a JSON array.
  *
  * The secret is shown to credentials with the right `subscribe`, which may replace the secret anyway. Others get null: the secret signs
  * notifications, so a token for monitoring could forge them.
  */
-export const renderList = (
+export const renderList = (items: ReadonlyArray<BriefItem>, call: ListCall): HttpServerResponse =>
+  respond(renderItems(items, showsSecretTo(call)), call)
+
+/** Renders subscriptions as an object, with the status of each resource and `meta`. The secret is shown as in `renderList`. */
+export const renderDetailedList = (
   items: ReadonlyArray<ListedSubscription>,
-  meta: ListMeta | undefined,
-  { caller, ifNoneMatch, jsonp }: Pick<ApiCall, "caller" | "ifNoneMatch" | "jsonp">
-): HttpServerResponse => {
-  const showsSecret = caller.rights.has("subscribe")
-  const json = meta === undefined
-    ? renderItems(items, showsSecret)
-    : JSON.stringify(
+  meta: ListMeta,
+  call: ListCall
+): HttpServerResponse =>
+  respond(
+    JSON.stringify(
       {
         subscriptions: items.map((item) => ({
           subscription: {
             id: item.subscription.id,
-            ...subscriptionJson(item, showsSecret, { status: statusToJson(statusOfItem(item)) }),
+            ...subscriptionJson(item, showsSecretTo(call), { status: statusToJson(statusOfItem(item)) }),
             deliveries: item.deliveries,
             ...(item.subscription.headers !== undefined &&
               { headers: item.subscription.headers.map(([name]) => name) }),
@@ -51,15 +55,20 @@ export const renderList = (
         })),
         meta: { ...meta, by_page: meta.byPage }
       }
-    )
-  return jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
-}
+    ),
+    call
+  )
+
+const showsSecretTo = ({ caller }: ListCall): boolean => caller.rights.has("subscribe")
+
+const respond = (json: string, { ifNoneMatch, jsonp }: ListCall): HttpServerResponse =>
+  jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
 
 /** Rendered lists by their items, with and without secrets: requests that share a read share its text. */
-const withSecrets = new WeakMap<ReadonlyArray<ListedSubscription>, string>()
-const withoutSecrets = new WeakMap<ReadonlyArray<ListedSubscription>, string>()
+const withSecrets = new WeakMap<ReadonlyArray<BriefItem>, string>()
+const withoutSecrets = new WeakMap<ReadonlyArray<BriefItem>, string>()
 
-const renderItems = (items: ReadonlyArray<ListedSubscription>, showsSecret: boolean): string => {
+const renderItems = (items: ReadonlyArray<BriefItem>, showsSecret: boolean): string => {
   const rendered = showsSecret ? withSecrets : withoutSecrets
   const known = rendered.get(items)
   if (known !== undefined) return known
@@ -69,7 +78,7 @@ const renderItems = (items: ReadonlyArray<ListedSubscription>, showsSecret: bool
 }
 
 const subscriptionJson = (
-  { resource: { header, kind }, subscription }: SubscriptionItem,
+  { resource: { header, kind }, subscription }: BriefItem,
   showsSecret: boolean,
   details: object
 ) => ({

@@ -17,7 +17,7 @@ import { readRequestedFormat } from "#http/Negotiation.ts"
 import * as Parameter from "#http/ParameterSchemas.ts"
 import * as Reply from "#http/Reply.ts"
 import { readFatPing } from "./FatPing.ts"
-import { renderList } from "./ListResponse.ts"
+import { renderDetailedList, renderList } from "./ListResponse.ts"
 import type { ApiCall, Operation } from "./Operation.ts"
 import * as ResponseSchemas from "./ResponseSchemas.ts"
 import { renderRetrieved } from "./RetrieveResponse.ts"
@@ -106,18 +106,16 @@ const list = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall) {
   const pageNumber = yield* parameters.integer("page", page)
   const pageSize = yield* parameters.integer("by_page", byPage)
   const detailed = yield* parameters.flag("detailed")
-  const { items, total } = yield* hub.list({
+  const request = {
     caller,
     page: pageNumber,
     byPage: pageSize,
-    counted: detailed,
-    presence: detailed,
     ...(search !== undefined && { search: search.search })
-  })
-  const meta = total === undefined
-    ? undefined
-    : { total, page: pageNumber, byPage: pageSize, search: search?.sent ?? {} }
-  return renderList(items, meta, call)
+  }
+  if (!detailed) return renderList(yield* hub.listBriefly(request), call)
+  const { items, total = 0 } = yield* hub.list({ ...request, counted: true, presence: true })
+  const meta = { total, page: pageNumber, byPage: pageSize, search: search?.sent ?? {} }
+  return renderDetailedList(items, meta, call)
 })
 
 /** Reads the parameters of a retrieve, for a single response or for a stream. */

@@ -30,6 +30,14 @@ const selectList = (columns: ReadonlyArray<StoredColumn>): string =>
 /** Columns of a `ProfileRow` from `resourceTables`. */
 export const profileSelect = selectList(profileColumns)
 
+/** The columns of a brief list, all of `resources`. */
+const briefColumns = profileColumns.filter(({ field }) => field === "kind" || field === "header")
+
+export type BriefProfileRow = Pick<ProfileRow, "kind" | "header">
+
+/** Columns of a `BriefProfileRow` from resources `r`. */
+export const briefProfileSelect = selectList(briefColumns)
+
 /** Resources `r` with their rows in `schedule` and `resource_state`. */
 export const resourceTables =
   `resources r join schedule s on s.resource_id = r.id join resource_state t on t.resource_id = r.id`
@@ -51,13 +59,19 @@ from ${resourceTables}`
 const assign = <F extends string>(
   target: object,
   columns: ReadonlyArray<StoredColumn & { readonly field: F }>,
-  row: { readonly [field in F]: unknown }
+  row: { readonly [field in F]?: unknown }
 ) => {
   const fields: Record<string, unknown> = target as never
   for (const { codec, field } of columns) {
     const value = row[field]
     if (value !== null) fields[field] = codec.decode(value as never)
   }
+}
+
+export const briefProfileOf = (row: BriefProfileRow): Pick<ResourceProfile, "kind" | "header"> => {
+  const profile = {}
+  assign(profile, briefColumns, row)
+  return profile as Pick<ResourceProfile, "kind" | "header">
 }
 
 export const profileOf = (id: number, row: ProfileRow): ResourceProfile => {

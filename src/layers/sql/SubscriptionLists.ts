@@ -3,7 +3,6 @@ import type { SqlClient } from "effect/sql"
 import { type ListQuery, maxCountedNotifications, type SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { firstSuccessSlot, timeOfPosition } from "#domain/delivery/DeliveryLogEntry.ts"
 import { matchAll, type Search } from "#domain/Search.ts"
-import { rowsOfInputs, sharedReads } from "./Batched.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
 import { run } from "./Query.ts"
 import { profileOf, type ProfileRow, profileSelect, resourceTables } from "./ResourceRows.ts"
@@ -11,11 +10,6 @@ import type { Box } from "./SecretBox.ts"
 import { subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
 import { type Likeness, searchesParts, searchSql } from "./SubscriptionSearch.ts"
 import { column, millis } from "./Values.ts"
-
-interface ListPage {
-  readonly items: ReadonlyArray<SubscriptionItem>
-  readonly total: number | undefined
-}
 
 type ListSearch = Pick<ListQuery, "accountId" | "after" | "newestFirst" | "search">
 
@@ -26,14 +20,11 @@ const maxFirstRead = 2_000
  * The page of a list. A search selects the ids first, so that the statement joins only the rows of the page. Without counts, the rows have the
  * same plan for all values.
  */
-export const list = (sql: SqlClient.SqlClient, genericSql: SqlClient.SqlClient, box: Box) => {
-  const readFirst = makeReadFirst(genericSql, box)
-  return Effect.fnUntraced(
+export const list = (sql: SqlClient.SqlClient, genericSql: SqlClient.SqlClient, box: Box) =>
+  Effect.fnUntraced(
     function*(query: ListQuery) {
       const { accountId, after, byPage, counted = false, newestFirst = false, page, search } = query
       const offset = (page - 1) * byPage
-      const isPlain = counted === false && !newestFirst && after === undefined && search === undefined
-      if (isPlain && offset + byPage <= maxSharedPosition) return yield* readFirst({ accountId, offset, byPage })
       const order = newestFirst ? "desc" : "asc"
       const client = counted === false ? genericSql : sql
       if (search === undefined) {
@@ -56,37 +47,12 @@ export const list = (sql: SqlClient.SqlClient, genericSql: SqlClient.SqlClient, 
       }
     }
   )
-}
-
-/** Last subscription of a page that shares its statement. A later page has to pass many rows, and would hold up the others. */
-const maxSharedPosition = 100
-
-interface FirstPage {
-  readonly accountId: number
-  readonly offset: number
-  readonly byPage: number
-}
-
-/** The first pages of accounts, without counts. */
-const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) =>
-  sharedReads<FirstPage, ListPage>({
-    keyOf: ({ accountId, byPage, offset }) => `${accountId} ${offset} ${byPage}`,
-    maxInputs: 32,
-    run: Effect.fnUntraced(function*(pages) {
-      const rows = yield* run(sql.unsafe<ListedRow & { readonly position: number }>(firstPagesSql, [
-        column.integers(pages.map(({ accountId }) => accountId)),
-        column.ids(pages.map(({ offset }) => offset)),
-        column.ids(pages.map(({ byPage }) => byPage))
-      ]))
-      return rowsOfInputs(rows, pages).map((own) => ({ items: own.map(listedOf(box)), total: undefined }))
-    })
-  })
 
 /**
  * The subscriptions of an account on a page, by the index of the account. The ranges leave the planner no other index for the order: a kept plan
  * could walk through the subscriptions of all accounts.
  */
-const pageOf = (order: "asc" | "desc", hasAfter: boolean): string => {
+export const pageOf = (order: "asc" | "desc", hasAfter: boolean): string => {
   const behind = hasAfter ? `(account_id, id) ${order === "desc" ? "<" : ">"} ($1::int4, $4::int8) and ` : ""
   return `${behind}account_id >= $1::int4 and account_id <= $1::int4
     order by account_id ${order}, id ${order} offset $2::int8 limit $3::int8`
@@ -116,7 +82,7 @@ export const selectFeeds = (sql: SqlClient.SqlClient, box: Box) =>
   })
 
 /** The ids of a page; of similar subscriptions when none matches exactly. A page behind the last one is empty. */
-const selectPage = Effect.fnUntraced(
+export const selectPage = Effect.fnUntraced(
   function*(sql: SqlClient.SqlClient, query: ListSearch, offset: number, limit: number) {
     const ids = yield* selectIds(sql, query, "exact", offset, limit)
     const { after: _, ...first } = query
@@ -193,17 +159,6 @@ const counts = (counted: true | "items"): string =>
 
 const noCounts =
   ", null::int4 as bounces, null::float8 as waiting, null::float8 as next_try, null::text as last_success, null::float8 as last_sequence"
-
-/** Pages of accounts ($1), each with its offset ($2) and its size ($3); see `pageOf` and `selectListed`. */
-const firstPagesSql = `
-select wanted.position::float8 as position, ${subscriptionSelect}, r.*${noCounts}
-from unnest($1::int4[], $2::int8[], $3::int8[]) with ordinality wanted(account, skipped, size, position)
-cross join lateral (
-  select * from subscriptions where account_id >= wanted.account and account_id <= wanted.account
-  order by account_id, id offset wanted.skipped limit wanted.size
-) u
-cross join lateral (select ${profileSelect} from ${resourceTables} where r.id = u.resource_id limit 1) r
-order by wanted.position, u.id`
 
 const listedOf = (box: Box) => (row: ListedRow): SubscriptionItem => {
   const { dropped, waiting } = row

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { retries } from "#domain/delivery/Retry.ts"
+import type { BriefItem } from "#domain/ports/SubscriptionStore.ts"
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import type { Box, UnreadableSecret } from "./SecretBox.ts"
 import { decodeOwnHeaders } from "./StoredJson.ts"
@@ -60,6 +61,19 @@ export const subscriptionSelect =
     millis("u.created_at")
   } as created_at, u.network, u.asker, u.labels`
 
+/**
+ * A row of a brief list.
+ *
+ * V8 makes dictionaries of rows with more than 16 columns. These take several times as long as plain objects.
+ */
+export type BriefRow = Pick<
+  SubscriptionRow,
+  "account" | "topic" | "endpoint" | "format" | "secret" | "headers" | "face"
+>
+
+/** Columns of a `BriefRow` from subscriptions `u`. */
+export const briefSelect = "u.account_id as account, u.topic, u.endpoint, u.format, u.secret, u.headers, u.face"
+
 /** Sealed columns. */
 type SecretColumn = "secret" | "previous_secret" | "headers"
 
@@ -73,10 +87,7 @@ export const secretPurpose = (
 export const subscriptionOf = (box: Box) => (row: SubscriptionRow): Subscription => {
   const subscription = withoutSecrets(row)
   if (row.secret === null && row.headers === null) return subscription
-  const open = (column: SecretColumn) => {
-    const sealed = row[column]
-    return sealed === null ? noSecret : box.open(sealed, secretPurpose(column, subscription))
-  }
+  const open = (column: SecretColumn) => openSealed(box, row[column], column, subscription)
   return Result.match(Result.all({ secret: open("secret"), headers: open("headers") }), {
     onSuccess: ({ headers, secret }) => ({
       ...subscription,
@@ -87,6 +98,26 @@ export const subscriptionOf = (box: Box) => (row: SubscriptionRow): Subscription
     onFailure: ({ message }) => ({ ...subscription, unreadable: message })
   })
 }
+
+/** As `subscriptionOf`: without the secret when the secret or the headers cannot be decrypted. */
+export const briefOf = (box: Box) => (row: BriefRow): BriefItem["subscription"] => {
+  const { endpoint, secret, topic } = row
+  const brief = { topic, endpoint, ...(row.format === null ? {} : formats[row.format]) }
+  if (secret === null) return brief
+  const owner = { accountId: row.account, endpoint, face: faceOf(row) }
+  const opened = Result.all([
+    openSealed(box, secret, "secret", owner),
+    openSealed(box, row.headers, "headers", owner)
+  ])
+  return Result.isSuccess(opened) && opened.success[0] !== undefined ? { ...brief, secret: opened.success[0] } : brief
+}
+
+const openSealed = (
+  box: Box,
+  sealed: Uint8Array | null,
+  column: SecretColumn,
+  owner: Pick<Subscription, "accountId" | "endpoint" | "face">
+): Opened => sealed === null ? noSecret : box.open(sealed, secretPurpose(column, owner))
 
 type Opened = Result.Result<string | undefined, UnreadableSecret>
 
@@ -103,6 +134,8 @@ const headersOf = (json: string): Pick<Subscription, "headers"> => {
   return headers.length === 0 ? {} : { headers }
 }
 
+const faceOf = ({ face }: Pick<SubscriptionRow, "face">): Face => faces[face] ?? "api"
+
 const withoutSecrets = (row: SubscriptionRow): Subscription => {
   const signature = row.signature === null ? undefined : methods[row.signature]
   const retry = row.retry === null ? undefined : retries[row.retry]
@@ -117,7 +150,7 @@ const withoutSecrets = (row: SubscriptionRow): Subscription => {
     ...(row.format === null ? {} : formats[row.format]),
     ...(signature === undefined ? {} : { signature }),
     ...(retry === undefined ? {} : { retry }),
-    face: faces[row.face] ?? "api",
+    face: faceOf(row),
     state: states[row.state] ?? "paused",
     ...(row.failing_since === null ? {} : { failing: { since: row.failing_since, announced: row.announced } }),
     ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),

@@ -5,6 +5,7 @@ import { type NewSubscription, SubscriptionStore } from "#domain/ports/Subscript
 import type { Subscription } from "#domain/Subscription.ts"
 import { batched } from "./Batched.ts"
 import { trialColumns, trialOf, type TrialRow } from "./BounceRows.ts"
+import { listBriefly } from "./BriefList.ts"
 import { isLive } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
@@ -50,7 +51,8 @@ export const layer = Layer.effect(
       load: makeLoad(genericSql, box),
       findByTopic: findByTopic(genericSql, box),
       feeds: selectFeeds(sql, box),
-      list: list(sql, genericSql, box)
+      list: list(sql, genericSql, box),
+      listBriefly: listBriefly(sql, genericSql, box)
     })
   })
 )

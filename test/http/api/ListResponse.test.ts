@@ -2,31 +2,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { Caller, Right } from "#domain/Account.ts"
-import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
+import type { BriefItem } from "#domain/ports/SubscriptionStore.ts"
 import { renderList } from "#http/api/ListResponse.ts"
 
-const items: ReadonlyArray<SubscriptionItem> = [{
-  subscription: {
-    id: 1,
-    accountId: 1,
-    resourceId: 1,
-    topic: "https://feed.example/",
-    channel: "webhook",
-    endpoint: "https://callback.example/",
-    host: "callback.example",
-    secret: "the secret",
-    face: "api",
-    state: "active",
-    createdAt: 0
-  },
-  resource: { id: 1 } as SubscriptionItem["resource"]
+const items: ReadonlyArray<BriefItem> = [{
+  subscription: { topic: "https://feed.example/", endpoint: "https://callback.example/", secret: "the secret" },
+  resource: { kind: "feed" }
 }]
 
 const callerWith = (...rights: ReadonlyArray<Right>) => ({ rights: new Set(rights) }) as unknown as Caller
 
 const secretFor = (caller: Caller) =>
   Effect.promise(async () => {
-    const response = renderList(items, undefined, { caller, ifNoneMatch: undefined, jsonp: undefined })
+    const response = renderList(items, { caller, ifNoneMatch: undefined, jsonp: undefined })
     const [first] = JSON.parse(await HttpServerResponse.toWeb(response).text())
     return first.subscription.secret
   })

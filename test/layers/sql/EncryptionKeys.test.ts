@@ -3,7 +3,7 @@ import { Effect, Layer, Redacted, Result, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type BriefItem, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as AccountStoreSql from "#layers/sql/AccountStoreSql.ts"
@@ -136,6 +136,7 @@ for (const engine of engines) {
             oldStores
           )
           yield* sql`update subscriptions set secret = '\\x00' where endpoint = ${`${wanted.endpoint}/9`}`
+          yield* sql`update subscriptions set headers = '\\x00' where endpoint = ${`${wanted.endpoint}/10`}`
           const newStores = yield* stores(dataDir, keyOf(2), keyOf(1))
           yield* Effect.repeat(registered, {
             until: (names) => names.length === 1,
@@ -144,9 +145,12 @@ for (const engine of engines) {
           assert.deepStrictEqual(yield* registered, [nameOf(2)])
           const later = yield* stores(dataDir, keyOf(2))
           assert.isDefined(newStores)
-          const { claimed, listed } = yield* Effect.provideContext(
+          const { briefs, claimed, listed } = yield* Effect.provideContext(
             Effect.all({
               listed: SubscriptionStore.use((store) => store.list({ accountId: account.id, page: 1, byPage: 500 })),
+              briefs: SubscriptionStore.use((store) =>
+                store.listBriefly({ accountId: account.id, page: 1, byPage: 500 })
+              ),
               claimed: VerificationQueue.use((queue) => queue.claim({ lane: "api", limit: 9, perMinute: undefined }))
             }),
             later
@@ -155,14 +159,18 @@ for (const engine of engines) {
           assert.strictEqual(items.length, 450)
           const unreadable = items.filter((item) => item.unreadable !== undefined)
           assert.deepStrictEqual(unreadable.map(({ endpoint, unreadable }) => [endpoint, unreadable]), [
-            [`${wanted.endpoint}/9`, "Its bytes in the database are damaged."]
+            [`${wanted.endpoint}/9`, "Its bytes in the database are damaged."],
+            [`${wanted.endpoint}/10`, "Its bytes in the database are damaged."]
           ])
+          const secretsOf = (all: ReadonlyArray<BriefItem["subscription"]>) =>
+            all.map(({ endpoint, secret }) => [endpoint, secret])
+          assert.deepStrictEqual(secretsOf(briefs.map(({ subscription }) => subscription)), secretsOf(items))
           const readable = items.filter((item) => item.unreadable === undefined)
           assert.deepStrictEqual(
             new Set(readable.map((item) => JSON.stringify(item.headers))),
             new Set([JSON.stringify(headers)])
           )
-          assert.strictEqual(readable.filter(({ secret }) => secret === "one").length, 448)
+          assert.strictEqual(readable.filter(({ secret }) => secret === "one").length, 447)
           const rotated = readable.find(({ secret }) => secret === "two")
           assert.strictEqual(rotated?.previousSecret, "one")
           assert.deepStrictEqual(claimed.map(({ verification }) => verification.subscription.secret), ["one"])

@@ -37,6 +37,9 @@ const runAll = Effect.gen(function*() {
   yield* subscriptions.list({ ...listed, after: 0 })
   yield* subscriptions.list({ ...listed, after: subscription.id, newestFirst: true })
   yield* subscriptions.list({ ...listed, search: matchAll })
+  yield* subscriptions.listBriefly(listed)
+  yield* subscriptions.listBriefly({ ...listed, page: 6 })
+  yield* subscriptions.listBriefly({ ...listed, search: matchAll })
   const entries = yield* EntryStore
   yield* entries.page({ resourceIds: [resource.id], count: 10 })
   yield* entries.page({ resourceIds: [resource.id, resource.id + 1], count: 10, order: "stored", after: "a" })
