@@ -46,21 +46,16 @@ export const layer = Layer.effect(
     const byXmppLogin = new RateLimiter(xmppFailureLimit, { maxKeys, maxDebtMs })
     const limitRequests = makeRequestLimiter(requestsPerMinute)
 
-    const authenticateLogin = Effect.fnUntraced(function*(
-      request: HttpServerRequest,
-      credentials: Credentials
-    ) {
-      const caller = yield* verify(credentials, [[byAddress, clientAddress(request)]])
-      if (limitRequests !== undefined) yield* limitRequests(caller.credential)
-      return caller
-    })
+    const authenticateLogin = (request: HttpServerRequest, credentials: Credentials) => {
+      const caller = verify(credentials, [[byAddress, clientAddress(request)]])
+      return limitRequests === undefined ? caller : Effect.tap(caller, limitRequests)
+    }
 
-    const authenticate = Effect.fnUntraced(function*(
-      request: HttpServerRequest,
-      parameters: Parameters
-    ) {
-      return yield* authenticateLogin(request, yield* readCredentials(request, parameters))
-    })
+    const authenticate = (request: HttpServerRequest, parameters: Parameters) =>
+      Effect.flatMap(
+        readCredentials(request, parameters),
+        (credentials) => authenticateLogin(request, credentials)
+      )
 
     const authenticateForXmpp = Effect.fn("Authentication.authenticateForXmpp")(function*(
       request: HttpServerRequest
@@ -131,11 +126,11 @@ const makeRequestLimiter = (requestsPerMinute: number | undefined) => {
     { burst: requestsPerMinute, perMinute: requestsPerMinute },
     { maxKeys, maxDebtMs: 0 }
   )
-  return Effect.fnUntraced(function*(credential: string) {
-    const now = yield* Clock.currentTimeMillis
-    const waitMs = requests.tryUse(credential, now)
-    if (waitMs > 0) return yield* tooManyRequests(waitMs)
-  })
+  return ({ credential }: Caller): Effect.Effect<void, Refusal> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const waitMs = requests.tryUse(credential, now)
+      return waitMs > 0 ? Effect.fail(tooManyRequests(waitMs)) : Effect.void
+    })
 }
 
 /**

@@ -11,21 +11,20 @@ export interface Credentials {
 }
 
 /** Reads the credentials from the Authorization header, otherwise from the parameter `authorization`. */
-export const readCredentials = Effect.fnUntraced(function*(
+export const readCredentials = (
   request: HttpServerRequest,
   parameters: Parameters
-) {
+): Effect.Effect<Credentials, Refusal> => {
   const header = request.headers["authorization"]
-  if (header !== undefined && header !== "") return yield* parseAuthorization(header)
-  const parameter = yield* parameters.one("authorization")
-  if (parameter === undefined) {
-    return yield* unauthenticated(
-      "Please authenticate: with HTTP Basic, your login and a token (or your password), or with the parameter " +
-        "authorization, base64 of login:token."
-    )
-  }
-  return yield* decodeCredentials(cleanBase64(parameter), "The parameter authorization")
-})
+  if (header !== undefined && header !== "") return parseAuthorization(header)
+  return Effect.flatMap(parameters.one("authorization"), (parameter) =>
+    parameter === undefined
+      ? unauthenticated(
+        "Please authenticate: with HTTP Basic, your login and a token (or your password), or with the parameter " +
+          "authorization, base64 of login:token."
+      )
+      : decodeCredentials(cleanBase64(parameter), "The parameter authorization"))
+}
 
 /** Parses the value of an Authorization header. */
 export const parseAuthorization = (header: string): Effect.Effect<Credentials, Refusal> => {

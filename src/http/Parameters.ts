@@ -73,12 +73,12 @@ export class Parameters {
   }
 
   /** A whole number. */
-  integer(name: string, { fallback, maximum, minimum, schema }: IntegerParameter): Effect.Effect<number, Refusal> {
+  integer(name: string, { fallback, maximum, minimum }: IntegerParameter): Effect.Effect<number, Refusal> {
     if (!this.#values.has(name)) return Effect.succeed(fallback)
     return Effect.flatMap(this.one(name), (text) => {
       if (text === undefined) return Effect.succeed(fallback)
       const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : NaN
-      return Schema.is(schema)(value)
+      return value >= minimum && value <= maximum
         ? Effect.succeed(value)
         : Effect.fail(
           badParameter(
@@ -99,8 +99,9 @@ export class Parameters {
     if (!this.#values.has(name)) return Effect.undefined
     return Effect.flatMap(this.one(name), (text) => {
       if (text === undefined) return Effect.undefined
-      const word = text.trim().toLowerCase()
-      return Schema.is(words)(word)
+      const sent = text.trim().toLowerCase()
+      const word = words.literals.find((known) => known === sent)
+      return word !== undefined
         ? Effect.succeed(word)
         : Effect.fail(badParameter(name, `${name} can be ${words.literals.join(" or ")}; received ${quote(text)}.`))
     })

@@ -25,19 +25,19 @@ const maxSmallBodyBytes = 16 * 1024
  *
  * The body keeps its reservation until `use` ends.
  */
-export const withParameters = Effect.fnUntraced(function*<A, E>(
+export const withParameters = <A, E>(
   budget: MemoryBudget,
   request: HttpServerRequest,
   use: (parameters: Parameters) => Effect.Effect<A, E>
-): Effect.fn.Return<A, E | Refusal | HttpRejection> {
-  const query = yield* parseForm(queryOf(request.url))
-  if (!hasBody(request)) return yield* use(yield* merge(query, []))
-  return yield* withBody(budget, request, (bytes) =>
-    parsePairs(bytes, request).pipe(
-      Effect.flatMap((body) => merge(query, body)),
-      Effect.flatMap(use)
-    ))
-})
+): Effect.Effect<A, E | Refusal | HttpRejection> =>
+  Effect.flatMap(parseForm(queryOf(request.url)), (query) =>
+    hasBody(request)
+      ? withBody(budget, request, (bytes) =>
+        parsePairs(bytes, request).pipe(
+          Effect.flatMap((body) => merge(query, body)),
+          Effect.flatMap(use)
+        ))
+      : Effect.flatMap(merge(query, []), use))
 
 /** The parameters of the query alone. */
 export const readQueryParameters = (

@@ -63,11 +63,12 @@ const withOneSlash = (request: Request) =>
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { accessLog, hubOpen, metricsPort, proxyLoginHeader, trustedProxies, xmppComponent } = yield* Settings
   const api = yield* makeApiEndpoint(yield* makeStreamEndpoint)
+  const operation = api("api")
   const page = yield* makePages
-  yield* router.add("*", "/", (request) => isHome(request) ? page(request) : api("api")(request))
-  yield* router.add("*", "/hubbub", api("api"))
+  yield* router.add("*", "/", (request) => isHome(request) ? page(request) : operation(request))
+  yield* router.add("*", "/hubbub", operation)
   for (const path of apiPaths) {
-    yield* router.add("*", `${path === "/" ? "" : path}/&*`, (request) => api("api")(withQuestionMark(request)))
+    yield* router.add("*", `${path === "/" ? "" : path}/&*`, (request) => operation(withQuestionMark(request)))
   }
   const stream = api("stream")
   yield* router.add("*", "/stream/*", (received) => {

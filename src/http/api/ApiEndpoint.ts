@@ -65,7 +65,8 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     if (path === "api") {
       const key = accountKey(caller.account.id)
       const running = precedence.withPrecedence(withContentRoom(exchanges, key, operation.run(hub, call)))
-      return yield* inMemory(request, key, yield* running)
+      const response = yield* running
+      return lengthOf(response) < largeResponseBytes ? response : yield* inMemory(request, key, response)
     }
     return yield* canStream ? missingWait : notStreamable(word)
   })
@@ -73,8 +74,7 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
   /** Gives a large response its room until the client has it, or has gone. */
   const inMemory = Effect.fnUntraced(
     function*(request: HttpServerRequest, key: string, response: HttpServerResponse) {
-      const bytes = "contentLength" in response.body ? response.body.contentLength ?? 0 : 0
-      if (bytes < largeResponseBytes) return response
+      const bytes = lengthOf(response)
       const reservation = exchanges.reserve(key)
       const release = () => reservation.release()
       yield* Effect.onError(growTo(reservation, bytes, tooManyLargeResponses), () => Effect.sync(release))
@@ -85,25 +85,24 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     }
   )
 
-  const respond = Effect.fnUntraced(function*(
-    request: HttpServerRequest,
-    method: string,
-    parameters: Parameters,
-    path: ApiPath
-  ) {
-    const jsonp = method === "POST" ? undefined : yield* readJsonp(parameters)
-    return yield* Reply.catchErrors(runOperation(request, method, parameters, jsonp, path), jsonp)
-  })
+  const respond = (request: HttpServerRequest, method: string, parameters: Parameters, path: ApiPath) => {
+    const run = (jsonp: string | undefined) =>
+      Reply.catchErrors(runOperation(request, method, parameters, jsonp, path), jsonp)
+    return method === "POST" ? run(undefined) : Effect.flatMap(readJsonp(parameters), run)
+  }
 
-  const handle = Effect.fnUntraced(function*(request: HttpServerRequest, path: ApiPath) {
-    const method = yield* readMethod(request)
-    if (method === "OPTIONS") return Reply.preflight
-    return yield* withParameters(exchanges, request, (parameters) => respond(request, method, parameters, path))
-  })
+  const handle = (request: HttpServerRequest, path: ApiPath) =>
+    Effect.flatMap(readMethod(request), (method) =>
+      method === "OPTIONS"
+        ? Effect.succeed(Reply.preflight)
+        : withParameters(exchanges, request, (parameters) => respond(request, method, parameters, path)))
 
   return (path: ApiPath) => (request: HttpServerRequest): Effect.Effect<HttpServerResponse> =>
     Reply.catchErrors(handle(request, path))
 })
+
+/** Bytes of a response; 0 for a stream. */
+const lengthOf = ({ body }: HttpServerResponse): number => "contentLength" in body ? body.contentLength ?? 0 : 0
 
 /** Smaller responses leave before they add up. */
 const largeResponseBytes = 1024 * 1024
