@@ -40,18 +40,27 @@ export const renderJson = ({ status, header, entries, retrieve }: JsonNotificati
     standardLinks: error ? undefined : groupLinks(completeLinks(header?.links, header?.title))
   })
   if (error) return head
-  const items = retrieve === true ? entries.map(renderRetrieved) : entries.map(renderEntryJson)
-  return `${head.slice(0, -1)},"items":[${items.join(",")}]}`
+  const items = retrieve === true ? renderRetrieved(entries) : entries.map(renderEntryJson).join(",")
+  return `${head.slice(0, -1)},"items":[${items}]}`
 }
 
-/** Items of retrieve responses. Requests that share a read have the same entries, and render each one once. */
-const retrieved = new WeakMap<Entry, string>()
+interface RetrievedItems {
+  readonly entries: ReadonlyArray<Entry>
+  readonly json: string
+}
 
-const renderRetrieved = (entry: Entry): string => {
-  const known = retrieved.get(entry)
-  if (known !== undefined) return known
-  const json = stringify(toItem(entry, true))
-  retrieved.set(entry, json)
+/** Items of retrieve responses by their first entry. Requests that share a read have the same entries, and render these once. */
+const retrieved = new WeakMap<Entry, RetrievedItems>()
+
+const renderRetrieved = (entries: ReadonlyArray<Entry>): string => {
+  const [first] = entries
+  if (first === undefined) return ""
+  const known = retrieved.get(first)
+  if (known?.entries.length === entries.length && known.entries.every((entry, i) => entry === entries[i])) {
+    return known.json
+  }
+  const json = entries.map((entry) => stringify(toItem(entry, true))).join(",")
+  retrieved.set(first, { entries, json })
   return json
 }
 

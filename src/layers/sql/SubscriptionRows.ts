@@ -64,7 +64,7 @@ export const subscriptionSelect =
 /**
  * A row of a brief list.
  *
- * V8 makes dictionaries of rows with more than 16 columns. These take several times as long as plain objects.
+ * V8 makes dictionaries of rows with 20 columns or more. These take several times as long as plain objects.
  */
 export type BriefRow = Pick<
   SubscriptionRow,

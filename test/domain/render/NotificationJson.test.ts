@@ -217,6 +217,20 @@ describe("NotificationJson", () => {
     })
   })
 
+  it("renders the items of each retrieve, also with the same first entry", () => {
+    const [a, b, c] = ["a", "b", "c"].map((id) => ({ id, title: { type: "text" as const, value: id } }))
+    const idsOf = (...entries: ReadonlyArray<Entry | undefined>) => {
+      const shown = entries.filter((entry) => entry !== undefined)
+      const { items } = JSON.parse(renderJson({ status, header: undefined, entries: shown, retrieve: true }))
+      return items.map(({ id }: { readonly id: string }) => id)
+    }
+    assert.deepStrictEqual(idsOf(a, b), ["a", "b"])
+    assert.deepStrictEqual(idsOf(a, b), ["a", "b"])
+    assert.deepStrictEqual(idsOf(a), ["a"])
+    assert.deepStrictEqual(idsOf(a, b, c), ["a", "b", "c"])
+    assert.deepStrictEqual(idsOf(a, c), ["a", "c"])
+  })
+
   it("adds links by URL in a retrieve", () => {
     const entries = [{
       id: "1",
