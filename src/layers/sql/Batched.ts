@@ -61,28 +61,26 @@ export const batched = <In, Out>(
   let waiting: Array<Waiter<In, Out>> | undefined
 
   const pacer = spacing === undefined ? undefined : makePacer(spacing, maxInputs)
-  const gather = gatheringMs > 0
-    ? Effect.sleep(gatheringMs)
-    : pacer === undefined
-    ? Effect.yieldNow
-    : pacer.wait(() => waiting ?? [])
-  const runNext = Effect.andThen(
-    Effect.andThen(gather, free.await),
-    Effect.suspend(() => {
-      const callers = waiting ?? []
-      waiting = undefined
-      if (callers.length === 0) return Effect.void
-      const statements = countRunning(Effect.forEach(chunksOf(callers, maxInputs), runFor, { discard: true }))
-      return pacer === undefined ? statements : Effect.andThen(pacer.noteStart(callers.length), statements)
-    })
-  )
+  const gather = (first: In) =>
+    gatheringMs > 0 ? Effect.sleep(gatheringMs) : pacer === undefined ? Effect.yieldNow : pacer.wait(first)
+  const runNext = (first: In) =>
+    Effect.andThen(
+      Effect.andThen(gather(first), free.await),
+      Effect.suspend(() => {
+        const callers = waiting ?? []
+        waiting = undefined
+        if (callers.length === 0) return Effect.void
+        const statements = countRunning(Effect.forEach(chunksOf(callers, maxInputs), runFor, { discard: true }))
+        return pacer === undefined ? statements : Effect.andThen(pacer.noteStart(callers.length), statements)
+      })
+    )
   return (input: In): Effect.Effect<Out, StoreError> =>
     Effect.contextWith((context: Context.Context<never>) =>
       Effect.callback<Out, StoreError>((resume) => {
         const caller: Waiter<In, Out> = { input, resume }
         if (waiting === undefined) {
           waiting = [caller]
-          Effect.runForkWith(context)(runNext)
+          Effect.runForkWith(context)(runNext(input))
         } else {
           waiting.push(caller)
           pacer?.noteCaller(input, waiting.length)
@@ -101,12 +99,10 @@ const makePacer = <In>({ maxMs, mayWait, msPerInput }: Spacing<In>, maxInputs: n
   let spacingMs = 0
   const hurried = Latch.makeUnsafe(false)
   return {
-    wait: (callers: () => ReadonlyArray<{ readonly input: In }>) =>
+    wait: (first: In) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const waitMs = Math.min(startedAt + spacingMs - now, spacingMs)
-        if (waitMs <= 0 || callers().length >= maxInputs || !callers().every(({ input }) => mayWait(input))) {
-          return Effect.yieldNow
-        }
+        if (waitMs <= 0 || !mayWait(first)) return Effect.yieldNow
         hurried.closeUnsafe()
         return Effect.timeoutOption(hurried.await, waitMs)
       }),

@@ -63,7 +63,17 @@ describe("Batched", () => {
       yield* TestClock.setTime(155) // the longest spacing
       yield* askAt(165, 8)
       yield* askAt(300, 9)
-      assert.deepStrictEqual(statements, ["100ms 1", "110ms 2 3", "130ms 4 5 6", "155ms 7", "165ms 8", "300ms 9"])
+      yield* askAt(50, 10) // the clock was set back
+      yield* TestClock.setTime(60)
+      assert.deepStrictEqual(statements, [
+        "100ms 1",
+        "110ms 2 3",
+        "130ms 4 5 6",
+        "155ms 7",
+        "165ms 8",
+        "300ms 9",
+        "60ms 10"
+      ])
     }))
 
   it.effect("does not wait for company with a caller that may not wait, and with a full statement", () =>

@@ -1,16 +1,14 @@
 import { PGlite } from "@electric-sql/pglite"
 import { EmscriptenBuiltinFilesystem } from "@electric-sql/pglite/basefs"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
+import { fstatSync } from "node:fs"
 import { join, relative } from "node:path"
 import { setFlagsFromString } from "node:v8"
 import { CommitSync } from "./CommitSync.ts"
-import type { Execute } from "./Sessions.ts"
+import type { Execute, SharedBackend } from "./Sessions.ts"
 
 /** One PostgreSQL backend over a cluster's directory. */
-export interface Backend {
-  readonly execute: Execute
-  /** Calls `answer` once all commits so far are on disk. No answer of `execute` may be sent before. */
-  readonly whenSynced: (answer: () => void) => void
+export interface Backend extends SharedBackend {
   /** Writes all data to disk, so that the next start needs no recovery. */
   readonly close: () => Promise<void>
 }
@@ -149,8 +147,10 @@ interface NodeStream {
   readonly path: string
 }
 
+type Operation = (of: NodeStream, ...more: ReadonlyArray<unknown>) => unknown
+
 /** Operations of Emscripten on open files or on names. */
-type Operations = Record<string, (of: NodeStream, ...more: ReadonlyArray<unknown>) => unknown>
+type Operations = Record<string, Operation>
 
 /** Changes of a cluster's files apart from written pages. */
 const changes = ["setattr", "mknod", "rename", "unlink", "rmdir", "symlink"]
@@ -170,7 +170,7 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
   override async initialSyncFs(): Promise<void> {
     const { FS, NODEFS } = this.#module
     const root = await this.#cluster
-    this.#addFsync(operationsOf(NODEFS, "stream_ops"), root)
+    this.#patchStreams(operationsOf(NODEFS, "stream_ops"), root)
     this.#flushBefore(operationsOf(NODEFS, "node_ops"), changes)
     FS.mkdirTree(PGlite.paths.PGDATA)
     FS.mount(NODEFS, { root }, PGlite.paths.PGDATA)
@@ -186,43 +186,55 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
     return this.pg.Module
   }
 
-  #addFsync(streams: Operations, root: string): void {
+  #patchStreams(streams: Operations, root: string): void {
     const commits = this.#commits
-    const { close, write } = streams
     streams["fsync"] = (stream) => {
       if (stream.nfd === undefined) return 0
       if (isLog(stream)) {
-        commits.commit({ file: stream.nfd, path: join(root, relative(PGlite.paths.PGDATA, stream.path)) })
+        commits.commit({ descriptor: stream.nfd, path: join(root, relative(PGlite.paths.PGDATA, stream.path)) })
       } else {
         commits.flush()
         commits.sync(stream.nfd)
       }
       return 0
     }
-    streams["write"] = (stream, ...more) => {
-      if (!isLog(stream)) commits.flush()
-      return write?.(stream, ...more)
-    }
-    streams["close"] = (stream) => {
-      if (stream.nfd !== undefined) commits.close(stream.nfd)
-      return close?.(stream)
-    }
+    patch(streams, "write", (stream, ...more) => {
+      if (commits.isPending && !isLog(stream) && !isExtension(stream, more)) commits.flush()
+    })
+    patch(streams, "close", ({ nfd }) => nfd !== undefined && commits.close(nfd))
     this.#flushBefore(streams, ["setattr"])
   }
 
   #flushBefore(operations: Operations, names: ReadonlyArray<string>): void {
-    for (const name of names) {
-      const change = operations[name]
-      operations[name] = (of, ...more) => {
-        this.#commits.flush()
-        return change?.(of, ...more)
-      }
-    }
+    for (const name of names) patch(operations, name, () => this.#commits.flush())
+  }
+}
+
+/** Calls `before` ahead of an operation. */
+const patch = (operations: Operations, name: string, before: Operation): void => {
+  const operation = operations[name]
+  if (operation === undefined) throw new Error(`This version of PGlite has no operation ${name} to patch.`)
+  operations[name] = (...parameters) => {
+    before(...parameters)
+    return operation(...parameters)
   }
 }
 
 /** True for a file of the write-ahead log that has its final name. */
 const isLog = ({ path }: NodeStream): boolean => /\/pg_wal\/[0-9A-F]{24}$/.test(path)
+
+/**
+ * True for a write of empty pages behind the end of a file. PostgreSQL extends a table before it logs the new pages, and accepts empty ones
+ * after a crash.
+ */
+const isExtension = ({ nfd }: NodeStream, [memory, offset, length, position]: ReadonlyArray<unknown>): boolean => {
+  if (nfd === undefined || !ArrayBuffer.isView(memory)) return false
+  if (typeof offset !== "number" || typeof length !== "number" || typeof position !== "number") return false
+  return length <= emptyPages.length && position >= fstatSync(nfd).size &&
+    emptyPages.compare(Buffer.from(memory.buffer, memory.byteOffset + offset, length), 0, length, 0, length) === 0
+}
+
+const emptyPages = Buffer.alloc(64 * 1024)
 
 /** A table through which Emscripten calls its files, missing in its types. */
 const operationsOf = (type: object, name: string): Operations => {

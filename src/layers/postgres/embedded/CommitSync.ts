@@ -1,14 +1,14 @@
 import * as fs from "node:fs"
 
 /**
- * Longest wait for a sync in the thread pool, in ms; then this thread syncs itself between two statements. Slow name lookups may occupy the
- * pool, and this thread learns of the end of a sync only between two messages.
+ * Bounds of the wait for a sync in the thread pool, in ms: twice the last one. Then this thread syncs itself between two statements, because
+ * other work of the process (password hashes, decompression, files) may occupy the pool.
  */
-const maxWaitMs = 20
+const [minPatienceMs, maxPatienceMs] = [20, 200]
 
 /** A file of the log: the backend's descriptor, and its path on disk. */
 export interface LogFile {
-  readonly file: number
+  readonly descriptor: number
   readonly path: string
 }
 
@@ -16,20 +16,18 @@ export interface LogFile {
  * The descriptor for the syncs of the thread pool. The kernel reports a write error once for each opening of a file: with a shared one, a
  * sync of this thread would pass after the failed one of the pool. The backend may also close its own at any time.
  */
-interface PoolFile {
-  readonly path: string
-  readonly descriptor: number
+interface PoolFile extends LogFile {
   /** Syncs that have not ended. */
   syncs: number
 }
 
 /** One sync of the log in the thread pool, with the answers that wait for it. */
 interface Sync {
-  readonly file: number
+  readonly descriptor: number
   readonly answers: Array<() => void>
   readonly timer: NodeJS.Timeout
-  /** Start of the sync, by `performance.now`. */
-  readonly since: number
+  /** By `performance.now`. */
+  readonly startedAtMs: number
 }
 
 /**
@@ -39,15 +37,18 @@ interface Sync {
  *   syncs    [A─────][B, C─────][D─────]
  *   answers         A          B, C     D
  *
- * The backend continues as if its commits were on disk. After a loss of power no one may tell the difference, so two things wait for the
- * sync: all answers (a read may have seen the commit), and all other changes of the cluster's files (`flush`), because a page of a table may
- * not reach the disk before its log.
+ * The backend continues as if its commits were on disk. Two things wait for the sync, so that a loss of power shows no difference: all
+ * answers (a read may have seen the commit), and all other changes of the cluster's files (`flush`), because a page of a table may not reach
+ * the disk before its log.
  */
 export class CommitSync {
   #running: Sync | undefined
   /** The log with commits that `#running` does not cover. */
   #next: { readonly log: LogFile; readonly answers: Array<() => void> } | undefined
   #poolFile: PoolFile | undefined
+  /** Syncs of the pool that `flush` has overtaken. Until they end, this thread syncs: otherwise they would queue up in a busy pool. */
+  #overtaken = 0
+  #patienceMs = minPatienceMs
   #isDeferring = false
   readonly #crash: (error: unknown) => never
 
@@ -70,8 +71,8 @@ export class CommitSync {
 
   /** The backend has written commits to the log and asks for its sync. */
   commit(log: LogFile): void {
-    if (!this.#isDeferring) return this.sync(log.file)
-    if (this.#next !== undefined && this.#next.log.file !== log.file) this.flush() // the log continues in another file
+    if (!this.#isDeferring) return this.sync(log.descriptor)
+    if (this.#next !== undefined && this.#next.log.descriptor !== log.descriptor) this.flush() // the log continues in another file
     if (this.#running === undefined) this.#start(log, [])
     else this.#next ??= { log, answers: [] }
   }
@@ -81,7 +82,7 @@ export class CommitSync {
     if (this.#running === undefined) return answer()
     const { answers } = this.#next ?? this.#running
     answers.push(answer)
-    if (performance.now() - this.#running.since >= maxWaitMs) this.flush()
+    if (performance.now() - this.#running.startedAtMs >= this.#patienceMs) this.flush()
   }
 
   /** Syncs all commits in this thread. Called before each other change of the cluster's files. */
@@ -90,38 +91,51 @@ export class CommitSync {
     if (running === undefined) return
     this.#running = undefined
     this.#next = undefined
+    this.#overtaken++
     clearTimeout(running.timer)
-    this.sync(running.file)
-    if (next !== undefined && next.log.file !== running.file) this.sync(next.log.file)
+    this.sync(running.descriptor)
+    if (next !== undefined && next.log.descriptor !== running.descriptor) this.sync(next.log.descriptor)
     for (const answer of running.answers) answer()
     for (const answer of next?.answers ?? []) answer()
   }
 
+  /** True while a commit is not on disk. */
+  get isPending(): boolean {
+    return this.#running !== undefined
+  }
+
   /** Called before the backend closes a file, because `flush` needs its descriptor. */
-  close(file: number): void {
-    if (this.#running?.file === file || this.#next?.log.file === file) this.flush()
+  close(descriptor: number): void {
+    if (this.#running?.descriptor === descriptor || this.#next?.log.descriptor === descriptor) this.flush()
   }
 
   /** Syncs a file in this thread. */
-  sync(file: number): void {
+  sync(descriptor: number): void {
     try {
-      fs.fdatasyncSync(file)
+      fs.fdatasyncSync(descriptor)
     } catch (error) {
       this.#crash(error)
     }
   }
 
-  #start(log: LogFile, answers: Array<() => void>): void {
-    const timer = setTimeout(() => this.flush(), maxWaitMs)
-    const sync: Sync = { file: log.file, answers, timer, since: performance.now() }
+  #start({ descriptor, path }: LogFile, answers: Array<() => void>): void {
+    const poolFile = this.#overtaken > 0 ? undefined : this.#openPoolFile(path)
+    if (poolFile === undefined) {
+      this.sync(descriptor)
+      for (const answer of answers) answer()
+      return
+    }
+    const timer = setTimeout(() => this.flush(), this.#patienceMs)
+    const sync: Sync = { descriptor, answers, timer, startedAtMs: performance.now() }
     this.#running = sync
-    const poolFile = this.#openPoolFile(log.path)
     poolFile.syncs++
     fs.fdatasync(poolFile.descriptor, (error) => {
       poolFile.syncs--
       if (error !== null) this.#crash(error)
       if (poolFile !== this.#poolFile) closeUnused(poolFile)
+      this.#patienceMs = Math.min(Math.max(2 * (performance.now() - sync.startedAtMs), minPatienceMs), maxPatienceMs)
       if (this.#running === sync) this.#end(sync)
+      else this.#overtaken--
     })
   }
 
@@ -130,18 +144,19 @@ export class CommitSync {
     const next = this.#next
     this.#running = undefined
     this.#next = undefined
-    if (next !== undefined) this.#start(next.log, next.answers)
     for (const answer of answers) answer()
+    if (next !== undefined) this.#start(next.log, next.answers)
   }
 
-  #openPoolFile(path: string): PoolFile {
+  /** Undefined when the process has no descriptor left. */
+  #openPoolFile(path: string): PoolFile | undefined {
     if (this.#poolFile?.path === path) return this.#poolFile
     try {
       const opened: PoolFile = { path, descriptor: fs.openSync(path, "r+"), syncs: 0 }
       this.#usePoolFile(opened)
       return opened
-    } catch (error) {
-      return this.#crash(error)
+    } catch {
+      return undefined
     }
   }
 

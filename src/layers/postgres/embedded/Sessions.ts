@@ -3,6 +3,12 @@ import { closeStatements, type Frame, Frames, rollback, setParameters } from "./
 /** Runs one cycle of the wire protocol and returns all answers of the server. */
 export type Execute = (cycle: Uint8Array) => Uint8Array<ArrayBuffer>
 
+export interface SharedBackend {
+  readonly execute: Execute
+  /** Calls `answer` once all commits so far are on disk. No answer of `execute` may be sent before. */
+  readonly whenSynced: (answer: () => void) => void
+}
+
 interface Connection {
   readonly id: number
   readonly frames: Frames
@@ -22,7 +28,7 @@ interface Cycle {
  * Shares the single session of one backend between many connections.
  *
  * Cycles run one after the other in order of arrival. While a transaction is open, only cycles of its connection run.
- * A closed connection rolls back its transaction and removes its prepared statements.
+ * A closed connection rolls back its transaction and removes its prepared statements. Each answer waits until all commits are on disk.
  *
  * Of the startup parameters, those of the planner are honoured: the session takes the values of a connection before its cycle.
  */
@@ -32,18 +38,18 @@ export class Sessions {
   #owner: Connection | undefined
   #ownerSince = 0
   #planner = defaultPlanner
-  readonly #execute: Execute
+  readonly #backend: SharedBackend
   /** Receives bytes with a buffer of their own, or `undefined` when the backend closes the connection. */
   readonly #send: (id: number, bytes: Uint8Array<ArrayBuffer> | undefined) => void
   readonly #now: () => number
 
   constructor(
-    execute: Execute,
+    backend: SharedBackend,
     send: (id: number, bytes: Uint8Array<ArrayBuffer> | undefined) => void,
     now: () => number = () => performance.now()
   ) {
-    this.#execute = execute
-    this.#send = send
+    this.#backend = backend
+    this.#send = (id, bytes) => backend.whenSynced(() => send(id, bytes))
     this.#now = now
   }
 
@@ -98,7 +104,7 @@ export class Sessions {
     this.#connections.delete(connection.id)
     this.#queue = this.#queue.filter((cycle) => cycle.connection !== connection)
     if (this.#owner === connection) {
-      this.#execute(rollback())
+      this.#backend.execute(rollback())
       this.#owner = undefined
     }
     if (connection.statements.size > 0) {
@@ -109,7 +115,7 @@ export class Sessions {
   #pump(): void {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       if (next.connection !== undefined) this.#adoptPlanner(next.connection)
-      const isIdle = this.#answer(next.connection, this.#execute(next.bytes))
+      const isIdle = this.#answer(next.connection, this.#backend.execute(next.bytes))
       this.#owner = isIdle ? undefined : next.connection
       if (!isIdle) this.#ownerSince = this.#now()
     }
@@ -118,7 +124,7 @@ export class Sessions {
   /** Cycles of the same kind of connection mostly follow one another, so that changes are rare. */
   #adoptPlanner({ planner }: Connection): void {
     if (planner === this.#planner) return
-    this.#execute(planner)
+    this.#backend.execute(planner)
     this.#planner = planner
   }
 

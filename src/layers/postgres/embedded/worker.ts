@@ -40,11 +40,9 @@ const stopOnShutdown = (message: ToWorker) => {
 
 const serve = (backend: Backend, { idleTransactionMs }: Start) => {
   const sessions = new Sessions(
-    backend.execute,
+    backend,
     (id, bytes) =>
-      backend.whenSynced(() =>
-        bytes === undefined ? send({ _tag: "Closed", id }) : send({ _tag: "Data", id, bytes }, [bytes.buffer])
-      )
+      bytes === undefined ? send({ _tag: "Closed", id }) : send({ _tag: "Data", id, bytes }, [bytes.buffer])
   )
   setInterval(() => sessions.expire(idleTransactionMs), idleTransactionMs / 4).unref()
   setTimeout(releaseMemory, releaseDelayMs).unref()

@@ -11,7 +11,7 @@ const original = {
 }
 
 /** A file of the log. The pool's descriptor has a number 100 above the backend's. */
-const logOf = (file: number) => ({ file, path: String(file + 100) })
+const logOf = (descriptor: number) => ({ descriptor, path: String(descriptor + 100) })
 const log = logOf(7)
 
 describe("CommitSync", () => {
@@ -69,7 +69,7 @@ describe("CommitSync", () => {
     answer("read 3")
     assert.deepStrictEqual(events, ["sync 7 in the pool"])
     endSync()
-    assert.deepStrictEqual(events.splice(0), ["sync 7 in the pool", "sync 7 in the pool", "commit 1", "read"])
+    assert.deepStrictEqual(events.splice(0), ["sync 7 in the pool", "commit 1", "read", "sync 7 in the pool"])
     endSync()
     assert.deepStrictEqual(events.splice(0), ["commit 2", "commit 3", "read 3"])
     answer("later")
@@ -107,13 +107,42 @@ describe("CommitSync", () => {
       "sync 8",
       "commit 1",
       "commit 2",
-      "sync 9 in the pool"
+      "sync 9",
+      "commit 3"
     ])
     endSync()
-    assert.deepStrictEqual(events.splice(0), ["close 7"])
+    commits.commit(logOf(9))
+    assert.deepStrictEqual(events.splice(0), ["close 7", "sync 9 in the pool"])
     endSync()
     commits.stopDeferring()
-    assert.deepStrictEqual(events.splice(0), ["commit 3", "close 9"])
+    assert.deepStrictEqual(events.splice(0), ["close 9"])
+  })
+
+  it("starts no sync in the pool behind one that it has overtaken", () => {
+    commits.commit(log)
+    commits.flush()
+    events.length = 0
+    for (const name of ["commit 2", "commit 3"]) {
+      commits.commit(log)
+      answer(name)
+    }
+    assert.deepStrictEqual(events.splice(0), ["sync 7", "commit 2", "sync 7", "commit 3"])
+    endSync()
+    commits.commit(log)
+    assert.deepStrictEqual(events, ["sync 7 in the pool"])
+  })
+
+  it("syncs in its own thread without a descriptor for the pool", () => {
+    const open = vi.fn<() => number>().mockImplementationOnce(() => {
+      throw Object.assign(new Error("EMFILE"), { code: "EMFILE" })
+    }).mockReturnValue(107)
+    fs.openSync = open
+    syncBuiltinESMExports()
+    commits.commit(log)
+    answer("commit 1")
+    commits.commit(log)
+    answer("commit 2")
+    assert.deepStrictEqual(events, ["sync 7", "commit 1", "sync 7 in the pool"])
   })
 
   it("syncs a file before it is closed", () => {
@@ -133,11 +162,34 @@ describe("CommitSync", () => {
     assert.deepStrictEqual(events.splice(0), ["sync 7 in the pool"])
     vi.advanceTimersByTime(1)
     assert.deepStrictEqual(events.splice(0), ["sync 7", "commit 1"])
+    endSync()
     commits.commit(log)
-    vi.setSystemTime(0)
-    vi.spyOn(performance, "now").mockReturnValueOnce(performance.now() + 20)
+    const now = vi.spyOn(performance, "now").mockReturnValueOnce(performance.now() + 40)
     answer("commit 2")
+    now.mockRestore()
     assert.deepStrictEqual(events, ["sync 7 in the pool", "sync 7", "commit 2"])
+  })
+
+  it("waits for the pool twice as long as the last sync took, up to 200 ms, for one sync at a time", () => {
+    const waitAfter = (ms: number) => {
+      commits.commit(log)
+      vi.advanceTimersByTime(ms)
+      endSync()
+      events.length = 0
+      commits.commit(log)
+      let waitMs = 0
+      for (; !events.includes("sync 7"); waitMs++) vi.advanceTimersByTime(1)
+      endSync()
+      return waitMs
+    }
+    assert.deepStrictEqual([waitAfter(5), waitAfter(18), waitAfter(150)], [20, 36, 200])
+    commits.commit(log)
+    vi.advanceTimersByTime(10)
+    endSync()
+    commits.commit(log)
+    events.length = 0
+    vi.advanceTimersByTime(19) // the wait of the sync before ends here
+    assert.deepStrictEqual(events, [])
   })
 
   it("crashes after a failed sync, and answers nothing", () => {

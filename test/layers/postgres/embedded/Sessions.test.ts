@@ -29,8 +29,10 @@ const make = () => {
     if (words === "notify") parts.unshift(message("A", "news"))
     return Uint8Array.from(Buffer.concat(parts))
   }
+  const answers: Array<() => void> = []
+  let isSynced = true
   const sessions = new Sessions(
-    execute,
+    { execute, whenSynced: (answer) => isSynced ? answer() : answers.push(answer) },
     (id, bytes) => sent.push([id, bytes === undefined ? "closed" : Buffer.from(bytes).toString("latin1")]),
     () => now
   )
@@ -42,7 +44,11 @@ const make = () => {
   connect(2)
   ran.length = 0
   sent.length = 0
-  return { sessions, ran, sent, connect, pass: (ms: number) => now += ms }
+  const sync = () => {
+    isSynced = true
+    for (const answer of answers.splice(0)) answer()
+  }
+  return { sessions, ran, sent, connect, pass: (ms: number) => now += ms, commit: () => isSynced = false, sync }
 }
 
 describe("Sessions", () => {
@@ -55,6 +61,17 @@ describe("Sessions", () => {
     assert.deepStrictEqual(ran, ["begin", "b"])
     sessions.receive(1, query("commit"))
     assert.deepStrictEqual(ran, ["begin", "b", "commit", "a", "c"])
+  })
+
+  it("sends answers, notifications and the end of a connection when all commits are on disk", () => {
+    const { commit, sent, sessions, sync } = make()
+    commit()
+    sessions.receive(1, query("insert"))
+    sessions.receive(2, query("notify"))
+    sessions.receive(2, message("X", ""))
+    assert.deepStrictEqual(sent, [])
+    sync()
+    assert.deepStrictEqual(sent.map(([id, text]) => `${id} ${text[0]}`), ["1 C", "1 A", "2 A", "2 C", "2 c"])
   })
 
   it("answers only the sender", () => {
