@@ -6,6 +6,9 @@ import * as fs from "node:fs"
  */
 const [minPatienceMs, maxPatienceMs] = [20, 200]
 
+/** Maximum of syncs in the pool: otherwise overtaken ones would queue up behind other work. The pool has four threads. */
+const maxPoolSyncs = 3
+
 /** A file of the log: the backend's descriptor, and its path on disk. */
 export interface LogFile {
   readonly descriptor: number
@@ -46,7 +49,7 @@ export class CommitSync {
   /** The log with commits that `#running` does not cover. */
   #next: { readonly log: LogFile; readonly answers: Array<() => void> } | undefined
   #poolFile: PoolFile | undefined
-  /** Syncs of the pool that `flush` has overtaken. Until they end, this thread syncs: otherwise they would queue up in a busy pool. */
+  /** Syncs of the pool that `flush` has overtaken, and that have not ended. */
   #overtaken = 0
   #patienceMs = minPatienceMs
   #isDeferring = false
@@ -119,7 +122,7 @@ export class CommitSync {
   }
 
   #start({ descriptor, path }: LogFile, answers: Array<() => void>): void {
-    const poolFile = this.#overtaken > 0 ? undefined : this.#openPoolFile(path)
+    const poolFile = this.#overtaken >= maxPoolSyncs ? undefined : this.#openPoolFile(path)
     if (poolFile === undefined) {
       this.sync(descriptor)
       for (const answer of answers) answer()

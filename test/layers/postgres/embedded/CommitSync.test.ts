@@ -107,26 +107,27 @@ describe("CommitSync", () => {
       "sync 8",
       "commit 1",
       "commit 2",
-      "sync 9",
-      "commit 3"
+      "sync 9 in the pool"
     ])
     endSync()
-    commits.commit(logOf(9))
-    assert.deepStrictEqual(events.splice(0), ["close 7", "sync 9 in the pool"])
+    assert.deepStrictEqual(events.splice(0), ["close 7"])
     endSync()
     commits.stopDeferring()
-    assert.deepStrictEqual(events.splice(0), ["close 9"])
+    assert.deepStrictEqual(events.splice(0), ["commit 3", "close 9"])
   })
 
-  it("starts no sync in the pool behind one that it has overtaken", () => {
-    commits.commit(log)
-    commits.flush()
+  it("has at most three syncs in the pool, and syncs in its own thread meanwhile", () => {
+    for (let i = 0; i < 3; i++) {
+      commits.commit(log)
+      commits.flush()
+    }
+    assert.strictEqual(pool.length, 3)
     events.length = 0
-    for (const name of ["commit 2", "commit 3"]) {
+    for (const name of ["commit 4", "commit 5"]) {
       commits.commit(log)
       answer(name)
     }
-    assert.deepStrictEqual(events.splice(0), ["sync 7", "commit 2", "sync 7", "commit 3"])
+    assert.deepStrictEqual(events.splice(0), ["sync 7", "commit 4", "sync 7", "commit 5"])
     endSync()
     commits.commit(log)
     assert.deepStrictEqual(events, ["sync 7 in the pool"])
