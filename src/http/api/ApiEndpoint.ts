@@ -66,15 +66,15 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
       const key = accountKey(caller.account.id)
       const running = precedence.withPrecedence(withContentRoom(exchanges, key, operation.run(hub, call)))
       const response = yield* running
-      return lengthOf(response) < largeResponseBytes ? response : yield* inMemory(request, key, response)
+      const bytes = lengthOf(response)
+      return bytes < largeResponseBytes ? response : yield* inMemory(request, key, response, bytes)
     }
     return yield* canStream ? missingWait : notStreamable(word)
   })
 
   /** Gives a large response its room until the client has it, or has gone. */
   const inMemory = Effect.fnUntraced(
-    function*(request: HttpServerRequest, key: string, response: HttpServerResponse) {
-      const bytes = lengthOf(response)
+    function*(request: HttpServerRequest, key: string, response: HttpServerResponse, bytes: number) {
       const reservation = exchanges.reserve(key)
       const release = () => reservation.release()
       yield* Effect.onError(growTo(reservation, bytes, tooManyLargeResponses), () => Effect.sync(release))
