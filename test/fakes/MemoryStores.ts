@@ -50,6 +50,8 @@ export class Faults extends Context.Service<Faults, {
   readonly up: Effect.Effect<void>
   /** The next `record` is written, and its answer lost: it fails as `unavailable` all the same. */
   readonly loseAnswer: Effect.Effect<void>
+  /** From now on, the record of a ping takes this time, in ms. */
+  readonly delayPings: (ms: number) => Effect.Effect<void>
 }>()("windhover/test/fakes/MemoryStores/Faults") {}
 
 /**
@@ -105,7 +107,8 @@ export const layer: Layer.Layer<
     Context.add(Faults, {
       down: Effect.sync(() => void (state.faults.unavailable = true)),
       up: Effect.sync(() => void (state.faults.unavailable = false)),
-      loseAnswer: Effect.sync(() => void (state.faults.loseAnswer = true))
+      loseAnswer: Effect.sync(() => void (state.faults.loseAnswer = true)),
+      delayPings: (ms) => Effect.sync(() => void (state.faults.pingDelayMs = ms))
     })
   ).pipe(Context.add(RunnerBoard, Runners.make(state)))
 }))

@@ -15,7 +15,7 @@ export const make = (state: State): Pings["Service"] =>
         const settled = isWatched ? {} : { outcome: { _tag: "NoSubscriber" } as const, answeredAt: now }
         state.pings.unshift({ wanted, resourceId, ping: { topic, withContent, receivedAt: now, ...settled } })
         return found
-      })
+      }).pipe(Effect.tap(() => state.faults.pingDelayMs > 0 ? Effect.sleep(state.faults.pingDelayMs) : Effect.void))
     ),
     resolve: Effect.fn("Pings.resolve")((resourceId, until, outcome) =>
       Effect.map(Clock.currentTimeMillis, (now) => {

@@ -85,7 +85,7 @@ export interface State {
   readonly sessions: Map<string, Session>
   /** Gives the ids, from 1, and the order of arrival. */
   readonly serial: () => number
-  readonly faults: { unavailable: boolean; loseAnswer: boolean }
+  readonly faults: { unavailable: boolean; loseAnswer: boolean; pingDelayMs: number }
 }
 
 export interface Counted {
@@ -169,7 +169,7 @@ export const make = (): State => {
     tokens: new Map(),
     sessions: new Map(),
     serial: () => ++last,
-    faults: { unavailable: false, loseAnswer: false }
+    faults: { unavailable: false, loseAnswer: false, pingDelayMs: 0 }
   }
 }
 

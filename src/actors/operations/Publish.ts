@@ -1,5 +1,6 @@
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { Effect, Option } from "effect"
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Pings } from "#domain/ports/Pings.ts"
@@ -37,7 +38,7 @@ export const makePublish = Effect.gen(function*() {
   })
 
   /** The content counts as waiting until its owner has stored the new entries, or has dropped the content. */
-  return Effect.fn("Hub.publish")((topics: ReadonlyArray<string>, options: PublishOptions = {}) =>
+  return (topics: ReadonlyArray<string>, options: PublishOptions = {}) =>
     Effect.uninterruptibleMask((restore) => {
       const bytes = options.content?.body.length ?? 0
       const reservation = exchanges.reserve("fat pings")
@@ -45,11 +46,18 @@ export const makePublish = Effect.gen(function*() {
       if (!reservation.tryGrow(bytes)) return Effect.andThen(release, tooMuchContent)
       return restore(recordPings(topics, options)).pipe(
         Effect.onError(() => release),
-        Effect.map((calls) => Effect.all(calls, { concurrency, discard: true })),
-        Effect.flatMap((calls) => Effect.asVoid(Effect.forkIn(Effect.ensuring(restore(calls), release), scope)))
+        Effect.flatMap((calls) =>
+          calls.length === 0
+            ? release
+            : Effect.asVoid(
+              Effect.forkIn(
+                Effect.ensuring(restore(Effect.all(calls, { concurrency, discard: true })), release),
+                scope
+              )
+            )
+        )
       )
     })
-  )
 })
 
 /** A resource that a ping reaches. */
@@ -68,35 +76,73 @@ interface Reached {
 
 const nothing: Reached = { resources: [], fragments: [] }
 
-/** Writes the row of a ping, and returns the watched resources of its topic. */
+/** Maximum of topics whose last reached targets a runner remembers. */
+const maxRememberedTopics = 10_000
+
+/**
+ * Writes the row of a ping, and returns the watched resources of its topic that nobody has notified yet.
+ *
+ * Publishers mostly ping the same topics. What the last ping has reached begins to fetch while the row is written, if this runner owns it:
+ * the outcome of a fetch waits for the rows of its own runner only. The row then tells what else is watched by now. A resource that has lost
+ * its last subscriber since is fetched once more.
+ */
 const makeRecordPing = Effect.gen(function*() {
   const pings = yield* Pings
   const store = yield* ResourceStore
+  const { pingHere } = yield* Partitions
+  const lastReached = new BoundedMap<string, Reached>(maxRememberedTopics, { touchOnGet: true })
+
+  const find = ({ canonical, host }: Topic.Topic) =>
+    Effect.map(store.findPinged(canonical, maxFragments), (pinged) => reachedBy(pinged, host))
+
+  /** Actors begin in a later turn of the event loop, so that their fetch follows the time of the row. All targets have one partition. */
+  const notifyLastReached = Effect.fnUntraced(function*({ canonical }: Topic.Topic) {
+    const reached = lastReached.get(canonical) ?? nothing
+    for (const { id, partition } of targetsOf(reached)) if (!(yield* pingHere(partition, id))) return nothing
+    return reached
+  })
+
+  const remember = ({ canonical }: Topic.Topic, reached: Reached) => {
+    if (targetsOf(reached).length === 0) lastReached.delete(canonical)
+    else lastReached.set(canonical, reached)
+  }
+
   return Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: PublishOptions) {
     const parsed = Topic.parse(given, "hub.url")
     const topic = parsed._tag === "Success" ? parsed.success : undefined
-    const find = topic === undefined
-      ? Effect.succeed(nothing)
-      : Effect.map(store.findPinged(topic.canonical, maxFragments), (pinged) => reachedBy(pinged, topic))
-    if (recorded === false) return yield* find
+    if (recorded === false) return topic === undefined ? nothing : yield* find(topic)
+    const notified = topic === undefined || content !== undefined ? nothing : yield* notifyLastReached(topic)
     const pinged = yield* pings.record(
       {
         accountId,
         topic: given.slice(0, Topic.maxTopicLength),
         canonical: topic?.canonical,
-        withContent: content !== undefined
+        withContent: content !== undefined,
+        mayWait: notified !== nothing
       },
       maxFragments
     )
+    if (topic === undefined) return nothing
     // A subscription may have become active meanwhile, without a look at this row.
-    return topic !== undefined && isWatched(pinged) ? reachedBy(pinged, topic) : yield* find
+    const reached = isWatched(pinged) ? reachedBy(pinged, topic.host) : yield* find(topic)
+    remember(topic, reached)
+    return without(reached, notified)
   })
 })
+
+const targetsOf = ({ fragments, resources }: Reached): ReadonlyArray<Target> => [...resources, ...fragments]
+
+const without = (reached: Reached, notified: Reached): Reached => {
+  if (notified === nothing) return reached
+  const ids = new Set(targetsOf(notified).map(({ id }) => id))
+  const isNew = ({ id }: Target) => !ids.has(id)
+  return { resources: reached.resources.filter(isNew), fragments: reached.fragments.filter(isNew) }
+}
 
 const isWatched = ({ fragments, resource }: PingedTopic): boolean =>
   resource?.isWatched === true || fragments.length > 0
 
-const reachedBy = ({ fragments, resource }: PingedTopic, { host }: Topic.Topic): Reached => {
+const reachedBy = ({ fragments, resource }: PingedTopic, host: string): Reached => {
   const partition = Topic.partitionOf(host)
   return {
     resources: resource?.isWatched === true ? [{ id: resource.id, partition }] : [],

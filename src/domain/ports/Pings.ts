@@ -12,6 +12,8 @@ export interface NewPing {
   readonly canonical: string | undefined
   /** True for a ping with the document. */
   readonly withContent: boolean
+  /** True when nobody but the publisher waits for the record, which then shares a statement with others. False by default. */
+  readonly mayWait?: boolean
 }
 
 /** A logged ping. */

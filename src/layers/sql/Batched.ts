@@ -1,11 +1,11 @@
-import { Clock, type Context, Effect, Exit, Latch } from "effect"
+import { Clock, type Context, Effect, Exit, Latch, Option } from "effect"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 
 interface BatchOptions<In, Out> {
   /** Milliseconds that the first caller waits for further callers; 0 by default: callers of the same event-loop turn share a statement. */
   readonly gatheringMs?: number
-  /** Callers that may wait for company. Not with `gatheringMs`. */
-  readonly spacing?: Spacing<In>
+  /** How long a caller waits for company. Of the callers of a statement, the most urgent one decides. Not with `gatheringMs`. */
+  readonly spacing?: (input: In) => Spacing
   /** Maximum of running statements; 2 by default, so that the next one is sent while the server runs the first. */
   readonly concurrency?: number
   /** Maximum of callers per statement. */
@@ -17,14 +17,16 @@ interface BatchOptions<In, Out> {
 /**
  * Minimum time between the starts of two statements: `msPerInput` for each caller of the last one, at most `maxMs`.
  *
- * So a caller hardly waits while there are few, and under load the statements grow. A full statement does not wait, nor does one with a
- * caller that may not.
+ * So a caller hardly waits while there are fewer than one per `msPerInput`. From there on, the statements grow until they are `maxMs` apart.
+ * A full statement does not wait.
  */
-interface Spacing<In> {
+export interface Spacing {
   readonly msPerInput: number
   readonly maxMs: number
-  readonly mayWait: (input: In) => boolean
 }
+
+/** For callers that do not wait for company. */
+export const noSpacing: Spacing = { msPerInput: 0, maxMs: 0 }
 
 interface Waiter<In, Out> {
   readonly input: In
@@ -94,26 +96,46 @@ export const batched = <In, Out>(
 }
 
 /** Keeps the starts of statements apart. */
-const makePacer = <In>({ maxMs, mayWait, msPerInput }: Spacing<In>, maxInputs: number) => {
+const makePacer = <In>(spacingOf: (input: In) => Spacing, maxInputs: number) => {
   let startedAt = -Infinity
-  let spacingMs = 0
+  /** Number of callers of the last statement. */
+  let inputs = 0
+  /** Latest start of the next statement, in epoch ms. */
+  let dueAt = -Infinity
   const hurried = Latch.makeUnsafe(false)
+  const dueFor = (input: In) => {
+    const { maxMs, msPerInput } = spacingOf(input)
+    return startedAt + Math.min(inputs * msPerInput, maxMs)
+  }
+  const isDue = (now: number) => now >= dueAt || now < startedAt // the clock may be set back
+  const waitUntilDue = (now: number): Effect.Effect<void> => {
+    hurried.closeUnsafe()
+    return Effect.flatMap(
+      Effect.timeoutOption(hurried.await, dueAt - now),
+      (hurry) => Option.isSome(hurry) ? waitIfNotDue : Effect.void
+    )
+  }
+  const waitIfNotDue = Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => isDue(now) ? Effect.void : waitUntilDue(now)
+  )
   return {
     wait: (first: In) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const waitMs = Math.min(startedAt + spacingMs - now, spacingMs)
-        if (waitMs <= 0 || !mayWait(first)) return Effect.yieldNow
-        hurried.closeUnsafe()
-        return Effect.timeoutOption(hurried.await, waitMs)
+        dueAt = dueFor(first)
+        return isDue(now) ? Effect.yieldNow : waitUntilDue(now)
       }),
-    /** Ends the wait under way when the new caller may not wait, or fills the statement. */
+    /** Shortens the wait under way when the new caller may wait less, and ends it when the statement is full. */
     noteCaller: (input: In, callers: number) => {
-      if (callers >= maxInputs || !mayWait(input)) hurried.openUnsafe()
+      const due = callers >= maxInputs ? -Infinity : dueFor(input)
+      if (due >= dueAt) return
+      dueAt = due
+      hurried.openUnsafe()
     },
     noteStart: (callers: number) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         startedAt = now
-        spacingMs = Math.min(callers * msPerInput, maxMs)
+        inputs = callers
       })
   }
 }

@@ -1,10 +1,10 @@
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Latch, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { maxRecentPings, type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
 import type { PingedTopic } from "#domain/ports/ResourceStore.ts"
 import { makeWriteBehind } from "./Background.ts"
-import { batched, rowsOfInputs } from "./Batched.ts"
+import { batched, noSpacing, rowsOfInputs, type Spacing } from "./Batched.ts"
 import { commitsLater } from "./Conditions.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { pingedResources, type PingedRow, pingedTopicOf } from "./PingedTopics.ts"
@@ -36,16 +36,18 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const genericSql = yield* sqlWithGenericPlans
-    const insert = makeInsert(genericSql)
-    const { add: resolve, flush } = yield* makeOutcomes(genericSql)
+    const inserts = makeRunning()
+    const insert = inserts.track(makeInsert(genericSql))
+    const { add: resolve, flush } = yield* makeOutcomes(genericSql, inserts.settled)
     const writeOutcomes = Effect.ignore(flush) // a database that cannot write can still be read
     return Pings.of({
-      record: Effect.fn("Pings.record")(function*(ping, maxFragments) {
-        return yield* insert({ ping, maxFragments, receivedAt: yield* Clock.currentTimeMillis })
-      }),
-      resolve: Effect.fn("Pings.resolve")(function*(resourceId, until, outcome) {
-        yield* resolve({ resourceId, until, outcome, answeredAt: yield* Clock.currentTimeMillis })
-      }),
+      record: (ping, maxFragments) =>
+        Effect.flatMap(Clock.currentTimeMillis, (receivedAt) => insert({ ping, maxFragments, receivedAt })),
+      resolve: (resourceId, until, outcome) =>
+        Effect.flatMap(
+          Clock.currentTimeMillis,
+          (answeredAt) => resolve({ resourceId, until, outcome, answeredAt })
+        ),
       findUnanswered: (partitions, before) => Effect.andThen(writeOutcomes, selectUnanswered(sql)(partitions, before)),
       list: (query) => Effect.andThen(writeOutcomes, list(sql)(query)),
       listTopicsSince: listTopicsSince(genericSql),
@@ -77,9 +79,13 @@ const insertSql = `
   )
   select position::float8 as position, id::float8 as id, fragment, watched from found order by position, id`
 
+/** Times between two statements for pings that may wait: a wait from some 200 a second on. */
+const insertSpacing: Spacing = { msPerInput: 5, maxMs: 50 }
+
 const makeInsert = (sql: SqlClient.SqlClient) =>
   batched<ReceivedPing, PingedTopic>({
     maxInputs: 500,
+    spacing: ({ ping }) => ping.mayWait === true ? insertSpacing : noSpacing,
     run: Effect.fnUntraced(function*(received) {
       const rows = yield* run(sql.unsafe<PingedRow>(insertSql, [
         yield* Clock.currentTimeMillis,
@@ -106,23 +112,51 @@ interface FetchOutcome {
   readonly answeredAt: number
 }
 
-/** Outcomes may be lost in a crash: the pings are then answered again. */
-const makeOutcomes = (sql: SqlClient.SqlClient) =>
+/** Calls that have begun and not ended. */
+const makeRunning = () => {
+  const running = new Set<Latch.Latch>()
+  return {
+    track: <In, Out, E>(call: (input: In) => Effect.Effect<Out, E>) => (input: In): Effect.Effect<Out, E> =>
+      Effect.suspend(() => {
+        const ended = Latch.makeUnsafe(false)
+        running.add(ended)
+        return Effect.ensuring(
+          call(input),
+          Effect.sync(() => {
+            running.delete(ended)
+            ended.openUnsafe()
+          })
+        )
+      }),
+    /** Returns when all calls so far have ended. */
+    settled: Effect.suspend(() => Effect.forEach([...running], (ended) => ended.await, { discard: true }))
+  }
+}
+
+/**
+ * Outcomes may be lost in a crash: the pings are then answered again.
+ *
+ * A fetch may end before the rows of its pings are written, so that a write waits for the `inserts` so far.
+ */
+const makeOutcomes = (sql: SqlClient.SqlClient, inserts: Effect.Effect<void>) =>
   makeWriteBehind<FetchOutcome>({
     delayMs: 50,
     flushAt: 256,
     dropsDefects: true,
     warning: "The outcomes of pings are not recorded yet; retrying",
     write: (fetches) =>
-      run(sql.unsafe(writeOutcomesSql, [
-        column.ids(fetches.map(({ resourceId }) => resourceId)),
-        column.numbers(fetches.map(({ until }) => until)),
-        column.integers(fetches.map(({ outcome }) => outcomeTags.indexOf(outcome._tag))),
-        column.integers(fetches.map(({ outcome }) => "code" in outcome ? outcome.code : null)),
-        column.integers(fetches.map(({ outcome }) => "entries" in outcome ? outcome.entries : null)),
-        column.texts(fetches.map(({ outcome }) => "message" in outcome ? outcome.message : null)),
-        column.numbers(fetches.map(({ answeredAt }) => answeredAt))
-      ]))
+      Effect.andThen(
+        inserts,
+        run(sql.unsafe(writeOutcomesSql, [
+          column.ids(fetches.map(({ resourceId }) => resourceId)),
+          column.numbers(fetches.map(({ until }) => until)),
+          column.integers(fetches.map(({ outcome }) => outcomeTags.indexOf(outcome._tag))),
+          column.integers(fetches.map(({ outcome }) => "code" in outcome ? outcome.code : null)),
+          column.integers(fetches.map(({ outcome }) => "entries" in outcome ? outcome.entries : null)),
+          column.texts(fetches.map(({ outcome }) => "message" in outcome ? outcome.message : null)),
+          column.numbers(fetches.map(({ answeredAt }) => answeredAt))
+        ]))
+      )
   })
 
 /** A ping takes the first of the fetches that answer it. */

@@ -1,6 +1,6 @@
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
 import * as Resource from "#actors/resource/Resource.ts"
@@ -9,7 +9,8 @@ import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
-import { feed, lines, started, subscribe, watched } from "#test/support/HubCalls.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
+import { feed, lines, started, subscribe, unsubscribe, watched } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { documentOf, layer, type SimulatedWeb, statusOnly } from "#test/support/SimulatedWeb.ts"
 
@@ -93,6 +94,27 @@ describe("the record of pings", () => {
       assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 2 }])
     }).pipe(Effect.provide(layerPartition({ minPeriodSeconds: 1_000, maxPeriodSeconds: 1_000 }))))
 
+  it.effect("does not delay the fetch of a topic that was pinged before", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      yield* publish()
+      web.publish(feed, ["b", "first"])
+      yield* (yield* MemoryStores.Faults).delayPings(3_000)
+      const { publish: send } = yield* Hub
+      const sent = yield* Effect.forkChild(send([feed], { accountId: 1 }))
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(happened(web), [
+        "poll feeds.example/a",
+        "poll feeds.example/a",
+        "post good.hooks.example/ b try 0"
+      ])
+      assert.strictEqual(sent.pollUnsafe(), undefined)
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(sent)
+      assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 1 }, { _tag: "Unchanged", code }])
+      assert.strictEqual(lines(web, "poll").length, 2)
+    }).pipe(Effect.provide(layer)))
+
   it.effect("holds a changed document", () =>
     Effect.gen(function*() {
       const web = yield* started
@@ -143,6 +165,23 @@ describe("a ping of a page", () => {
       yield* publish(undefined, page)
       assert.strictEqual(lines(web, "poll").length, 2)
       assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("reaches what is watched since the last ping, once each, and nothing that is no longer watched", () =>
+    Effect.gen(function*() {
+      const web = yield* withFragments(page)
+      yield* publish(undefined, page)
+      yield* subscribe("good", { topic: `${page}#b` })
+      yield* TestClock.adjust("1 second")
+      web.log.length = 0
+      yield* publish(undefined, page)
+      assert.strictEqual(lines(web, "poll").length, 2)
+      yield* unsubscribe("good", page)
+      yield* unsubscribe("good", `${page}#b`)
+      yield* publish(undefined, page) // the last ping is remembered once more
+      web.log.length = 0
+      yield* publish(undefined, page)
+      assert.deepStrictEqual(web.log, [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("reaches one fragment when the ping names one", () =>

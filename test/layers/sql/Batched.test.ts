@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { batched, sharedReads } from "#layers/sql/Batched.ts"
+import { batched, noSpacing, sharedReads } from "#layers/sql/Batched.ts"
 
 /** Statements of a given duration, with a log of their start times and inputs. */
 const makeBatch = (durationMs: number, concurrency = 2, max = 64) => {
@@ -30,12 +30,13 @@ describe("Batched", () => {
       assert.deepStrictEqual(statements, ["0ms 1 2", "0ms 3"])
     }))
 
-  /** Statements of callers that may wait, except those with a negative input. */
+  /** Statements of callers that may wait: a negative input a tenth of the time, and zero not at all. */
   const makeSpacedBatch = (maxInputs: number) => {
     const statements: Array<string> = []
     const ask = batched<number, string>({
       maxInputs,
-      spacing: { msPerInput: 10, maxMs: 25, mayWait: (input) => input > 0 },
+      spacing: (input) =>
+        input === 0 ? noSpacing : input < 0 ? { msPerInput: 4, maxMs: 6 } : { msPerInput: 10, maxMs: 25 },
       run: Effect.fnUntraced(function*(inputs) {
         statements.push(`${yield* Clock.currentTimeMillis}ms ${inputs.join(" ")}`)
         return inputs.map(String)
@@ -64,7 +65,6 @@ describe("Batched", () => {
       yield* askAt(165, 8)
       yield* askAt(300, 9)
       yield* askAt(50, 10) // the clock was set back
-      yield* TestClock.setTime(60)
       assert.deepStrictEqual(statements, [
         "100ms 1",
         "110ms 2 3",
@@ -72,7 +72,7 @@ describe("Batched", () => {
         "155ms 7",
         "165ms 8",
         "300ms 9",
-        "60ms 10"
+        "50ms 10"
       ])
     }))
 
@@ -81,8 +81,8 @@ describe("Batched", () => {
       const { askAt, statements } = makeSpacedBatch(3)
       yield* askAt(100, 1, 2)
       yield* askAt(101, 3)
-      yield* askAt(110, -4)
-      yield* askAt(111, -5) // without a wait under way
+      yield* askAt(110, 0)
+      yield* askAt(111, 0) // without a wait under way
       yield* askAt(112, 6)
       yield* askAt(113, 7)
       yield* askAt(114, 8)
@@ -90,12 +90,29 @@ describe("Batched", () => {
       yield* TestClock.setTime(300)
       assert.deepStrictEqual(statements, [
         "100ms 1 2",
-        "110ms 3 -4",
-        "111ms -5",
+        "110ms 3 0",
+        "111ms 0",
         "114ms 6 7 8",
         "115ms 9 10 11",
         "140ms 12"
       ])
+    }))
+
+  it.effect("waits for company as long as the most urgent caller may", () =>
+    Effect.gen(function*() {
+      const { askAt, statements } = makeSpacedBatch(64)
+      yield* askAt(100, 1, 2)
+      yield* askAt(102, 3) // until 120
+      yield* askAt(103, -4) // until 106
+      yield* askAt(104, 5)
+      yield* TestClock.setTime(106)
+      yield* askAt(107, -6) // until 112
+      yield* askAt(111, 7)
+      yield* TestClock.setTime(112)
+      yield* askAt(113, 8) // until 132
+      yield* askAt(119, -9) // later than its 118
+      yield* TestClock.setTime(300)
+      assert.deepStrictEqual(statements, ["100ms 1 2", "106ms 3 -4 5", "112ms -6 7", "119ms 8 -9"])
     }))
 
   it.effect("collects callers while a statement runs, and runs statements of bounded size", () =>

@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Fiber, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { Pings } from "#domain/ports/Pings.ts"
 import { engines } from "#test/support/Databases.ts"
@@ -31,6 +31,23 @@ for (const engine of engines) {
             schedule: Schedule.spaced("10 millis"),
             until: ([row]) => row?.count === 0
           })
+        }))
+
+      it.effect("stores the outcome of a fetch that was faster than the record of its ping", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          const pings = yield* Pings
+          const { account, resource } = yield* newSubscription()
+          const ping = { accountId: account.id, topic: resource.url, canonical: resource.url, withContent: false }
+          yield* sql.unsafe(`create function delay_ping() returns trigger language plpgsql as
+            $$ begin perform pg_sleep(0.3); return new; end $$`)
+          yield* sql.unsafe(`create trigger delay_ping before insert on pings execute function delay_ping()`)
+          const record = yield* Effect.forkChild(pings.record(ping, 10), { startImmediately: true })
+          yield* pings.resolve(resource.id, Date.now(), unchanged)
+          const query = { accountId: account.id, limit: 10 }
+          assert.deepStrictEqual((yield* pings.list(query)).map(({ outcome }) => outcome), [unchanged])
+          yield* Fiber.join(record)
+          yield* sql.unsafe(`drop trigger delay_ping on pings`)
         }))
 
       it.effect("lists pings while outcomes cannot be written", () =>
