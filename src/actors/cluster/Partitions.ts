@@ -9,8 +9,11 @@ import type { Refusal } from "#domain/Refusal.ts"
  */
 export class Partitions extends Context.Service<Partitions, {
   readonly ping: (partition: number, resourceId: number) => Effect.Effect<void>
-  /** Pings a resource of this runner's own partitions; returns false for one of another runner. */
-  readonly pingHere: (partition: number, resourceId: number) => Effect.Effect<boolean>
+  /**
+   * Pings a resource that this runner polls, which therefore has a subscriber. Returns false for one of another runner, and for one without
+   * an alarm, because it has no subscriber, or a new one.
+   */
+  readonly pingIfPolled: (partition: number, resourceId: number) => Effect.Effect<boolean>
   /** Returns when the new entries of the document are stored, or after 10 s; the resource is fetched instead then. */
   readonly push: (partition: number, resourceId: number, document: PushedDocument) => Effect.Effect<void>
   /** Returns true when the new entries of the document are stored; false when that takes longer than 8 s, so that the hub has to push again. */

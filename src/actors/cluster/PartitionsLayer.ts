@@ -36,19 +36,20 @@ export const layer = Layer.effect(
     const client = yield* Partition.client
     const awake = yield* AwakePartitions
     const at = (partition: number) => client(String(partition))
-    const pingHere = (partition: number, id: number) =>
-      Effect.suspend(() => {
-        const actors = awake.get(partition)
-        return actors === undefined ? Effect.succeed(false) : Effect.as(actors.resources.tell(id, Resource.ping), true)
-      })
+    /** A message to the actor where this runner has the partition: a call of the cluster allocates a seventh of the memory of a ping. */
+    const ping = (partition: number, id: number) =>
+      Effect.suspend(() =>
+        awake.get(partition)?.resources.tell(id, Resource.ping) ?? runAtOwner(at(partition).Ping({ id }))
+      )
     return Partitions.of({
-      /** A message to the actor where this runner has the partition: a call of the cluster allocates a seventh of the memory of a ping. */
-      ping: (partition, id) =>
-        Effect.flatMap(
-          pingHere(partition, id),
-          (isHere) => isHere ? Effect.void : runAtOwner(at(partition).Ping({ id }))
-        ),
-      pingHere,
+      ping,
+      pingIfPolled: (partition, id) =>
+        Effect.suspend(() => {
+          const resources = awake.get(partition)?.resources
+          return resources?.hasAlarm(id) === true
+            ? Effect.as(resources.tell(id, Resource.ping), true)
+            : Effect.succeed(false)
+        }),
       push: (partition, id, document) => runAtOwner(at(partition).Push({ id, ...document, byHub: false })),
       hubPush: (partition, id, document) =>
         at(partition).Push({ id, ...document, byHub: true }).pipe(

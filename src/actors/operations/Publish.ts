@@ -82,14 +82,13 @@ const maxRememberedTopics = 10_000
 /**
  * Writes the row of a ping, and returns the watched resources of its topic that nobody has notified yet.
  *
- * Publishers mostly ping the same topics. What the last ping has reached begins to fetch while the row is written, if this runner owns it:
- * the outcome of a fetch waits for the rows of its own runner only. The row then tells what else is watched by now. A resource that has lost
- * its last subscriber since is fetched once more.
+ * Publishers mostly ping the same topics. What the last ping has reached begins to fetch while the row is written, if this runner polls it:
+ * the outcome of a fetch waits for the rows of its own runner only. The row then tells what else is watched by now.
  */
 const makeRecordPing = Effect.gen(function*() {
   const pings = yield* Pings
   const store = yield* ResourceStore
-  const { pingHere } = yield* Partitions
+  const { pingIfPolled } = yield* Partitions
   const lastReached = new BoundedMap<string, Reached>(maxRememberedTopics, { touchOnGet: true })
 
   const find = ({ canonical, host }: Topic.Topic) =>
@@ -98,7 +97,7 @@ const makeRecordPing = Effect.gen(function*() {
   /** Actors begin in a later turn of the event loop, so that their fetch follows the time of the row. All targets have one partition. */
   const notifyLastReached = Effect.fnUntraced(function*({ canonical }: Topic.Topic) {
     const reached = lastReached.get(canonical) ?? nothing
-    for (const { id, partition } of targetsOf(reached)) if (!(yield* pingHere(partition, id))) return nothing
+    for (const { id, partition } of targetsOf(reached)) if (!(yield* pingIfPolled(partition, id))) return nothing
     return reached
   })
 

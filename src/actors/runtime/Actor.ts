@@ -28,6 +28,7 @@ export interface Actors<M> {
   /** Stops waking actors. Returns when the running ones have finished. */
   readonly drain: Effect.Effect<void>
   readonly alarmCount: number
+  readonly hasAlarm: (id: number) => boolean
   /** Visits the actors whose alarms are before `time` (epoch ms): due ones that wait for a slot. */
   readonly forEachAlarmBefore: (time: number, visit: (id: number) => void) => void
   readonly counts: Effect.Effect<{ readonly running: number; readonly resident: number; readonly alarms: number }>

@@ -33,6 +33,10 @@ export class ActorAlarms implements AlarmSource {
     return this.#queue.size
   }
 
+  has(id: number): boolean {
+    return this.#queue.timeOf(id) !== undefined
+  }
+
   /** Undefined while the group waits for a slot, because the budget then calls the group. */
   get next(): number | undefined {
     return this.#waitsForSlot ? undefined : this.#queue.next

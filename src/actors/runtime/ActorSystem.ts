@@ -80,6 +80,10 @@ class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceGroup<
     return this.#alarms.size
   }
 
+  hasAlarm(id: number): boolean {
+    return this.#alarms.has(id)
+  }
+
   forEachAlarmBefore(time: number, visit: (id: number) => void): void {
     this.#alarms.forEachBefore(time, visit)
   }

@@ -178,7 +178,7 @@ describe("a ping of a page", () => {
       assert.strictEqual(lines(web, "poll").length, 2)
       yield* unsubscribe("good", page)
       yield* unsubscribe("good", `${page}#b`)
-      yield* publish(undefined, page) // the last ping is remembered once more
+      yield* TestClock.adjust("1 second")
       web.log.length = 0
       yield* publish(undefined, page)
       assert.deepStrictEqual(web.log, [])

@@ -68,6 +68,7 @@ describe("ActorSystem", () => {
       yield* TestClock.adjust("100 seconds")
       assert.deepStrictEqual(lines, ["10s 1 alarm", "15s 2 alarm", "70s 1 alarm", "75s 2 alarm"])
       assert.deepStrictEqual(yield* actors.counts, { running: 0, resident: 2, alarms: 2 })
+      assert.deepStrictEqual([1, 2, 3].map((id) => actors.hasAlarm(id)), [true, true, false])
     }).pipe(Effect.scoped, ample()))
 
   it.effect("runs again for a message that arrives while the behavior ends", () =>
