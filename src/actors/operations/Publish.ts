@@ -26,10 +26,10 @@ export const makePublish = Effect.gen(function*() {
   const partitions = yield* Partitions
   const { exchanges } = yield* DocumentMemory
 
-  /** Writes all rows, and returns the calls to the owners. */
+  /** Writes all rows, by one statement, and returns the calls to the owners. */
   const recordPings = Effect.fnUntraced(function*(topics: ReadonlyArray<string>, options: PublishOptions) {
     const pinged = yield* refuseStoreErrors(
-      Effect.forEach(topics, (topic) => recordPing(topic, options), { concurrency })
+      Effect.forEach(topics, (topic) => recordPing(topic, options), { concurrency: "unbounded" })
     )
     return pinged.flatMap(({ fragments, resources }) => [
       ...resources.map((resource) => notifyOwner(resource, options.content)),
@@ -76,8 +76,8 @@ interface Reached {
 
 const nothing: Reached = { resources: [], fragments: [] }
 
-/** Maximum of topics whose last reached targets a runner remembers. */
-const maxRememberedTopics = 10_000
+/** Maxima of remembered topics, and of their resources together. */
+const [maxRememberedTopics, maxRememberedTargets] = [10_000, 20_000]
 
 /**
  * Writes the row of a ping, and returns the watched resources of its topic that nobody has notified yet.
@@ -89,7 +89,11 @@ const makeRecordPing = Effect.gen(function*() {
   const pings = yield* Pings
   const store = yield* ResourceStore
   const { pingIfPolled } = yield* Partitions
-  const lastReached = new BoundedMap<string, Reached>(maxRememberedTopics, { touchOnGet: true })
+  const lastReached = new BoundedMap<string, Reached>(maxRememberedTopics, {
+    touchOnGet: true,
+    weightOf: (reached) => targetsOf(reached).length,
+    maxWeight: maxRememberedTargets
+  })
 
   const find = ({ canonical, host }: Topic.Topic) =>
     Effect.map(store.findPinged(canonical, maxFragments), (pinged) => reachedBy(pinged, host))
@@ -106,20 +110,24 @@ const makeRecordPing = Effect.gen(function*() {
     else lastReached.set(canonical, reached)
   }
 
-  return Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: PublishOptions) {
+  return Effect.fnUntraced(function*(given: string, { accountId, content, recorded = true }: PublishOptions) {
     const parsed = Topic.parse(given, "hub.url")
     const topic = parsed._tag === "Success" ? parsed.success : undefined
-    if (recorded === false) return topic === undefined ? nothing : yield* find(topic)
+    if (!recorded) return topic === undefined ? nothing : yield* find(topic)
     const notified = topic === undefined || content !== undefined ? nothing : yield* notifyLastReached(topic)
-    const pinged = yield* pings.record(
-      {
-        accountId,
-        topic: given.slice(0, Topic.maxTopicLength),
-        canonical: topic?.canonical,
-        withContent: content !== undefined,
-        mayWait: notified !== nothing
-      },
-      maxFragments
+    const pinged = yield* Effect.tapError(
+      pings.record(
+        {
+          accountId,
+          topic: given.slice(0, Topic.maxTopicLength),
+          canonical: topic?.canonical,
+          withContent: content !== undefined,
+          mayWait: notified !== nothing
+        },
+        maxFragments
+      ),
+      // The publisher sends the ping again and again, but without rows the topic is fetched once only.
+      () => Effect.sync(() => topic !== undefined && lastReached.delete(topic.canonical))
     )
     if (topic === undefined) return nothing
     // A subscription may have become active meanwhile, without a look at this row.

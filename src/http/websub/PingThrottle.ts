@@ -69,6 +69,7 @@ export const makePingThrottle = Effect.fnUntraced(
       const clientWaitMs = ledger.tryPings(client, topics.length, now)
       if (clientWaitMs > 0) return yield* refuseThrottled(tooManyPings, clientWaitMs / 1000)
       yield* strangersTurn
+      const published: Array<Effect.Effect<void, Refusal>> = []
       for (const given of topics) {
         const parsed = Topic.parse(given)
         if (parsed._tag === "Failure") continue
@@ -77,12 +78,13 @@ export const makePingThrottle = Effect.fnUntraced(
         const waitMs = Math.max(topicRate.waitMs(canonical, now), ledger.pingWaitMs(client, canonical, host, now))
         if (waitMs === 0) {
           // Also while the topic waits for the allowance of another client.
-          yield* publishNow(client, topic, now)
+          published.push(publishNow(client, topic, now))
         } else if (!waiting.has(canonical) && waitingOf.tryAdd(client)) {
           waiting.add(canonical)
           yield* publishLater(client, topic, waitMs)
         }
       }
+      yield* Effect.all(published, { concurrency: "unbounded", discard: true }) // one statement for all rows
     })
   }
 )

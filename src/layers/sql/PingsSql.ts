@@ -121,22 +121,26 @@ const makeRunning = () => {
         const ended = Latch.makeUnsafe(false)
         running.add(ended)
         return Effect.ensuring(
-          call(input),
+          Effect.uninterruptible(call(input)), // the statement goes on without its caller
           Effect.sync(() => {
             running.delete(ended)
             ended.openUnsafe()
           })
         )
       }),
-    /** Returns when all calls so far have ended. */
-    settled: Effect.suspend(() => Effect.forEach([...running], (ended) => ended.await, { discard: true }))
+    /** Returns when all calls so far have ended, or after a second. */
+    settled: Effect.suspend(() => Effect.forEach([...running], (ended) => ended.await, { discard: true })).pipe(
+      Effect.timeoutOption("1 second"),
+      Effect.asVoid
+    )
   }
 }
 
 /**
  * Outcomes may be lost in a crash: the pings are then answered again.
  *
- * A fetch may end before the rows of its pings are written, so that a write waits for the `inserts` so far.
+ * A fetch may end before the rows of its pings are written, so that a write waits for the `inserts` so far. A row that takes longer than a
+ * second gets the outcome of one more fetch, 30 s later.
  */
 const makeOutcomes = (sql: SqlClient.SqlClient, inserts: Effect.Effect<void>) =>
   makeWriteBehind<FetchOutcome>({

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { StrangerLedger } from "#domain/limits/StrangerLedger.ts"
 import { StrangersLedger } from "#domain/ports/StrangersLedger.ts"
@@ -44,6 +44,18 @@ describe("PingThrottle", () => {
       const { published, ping } = yield* makeThrottle
       for (let i = 0; i < 6; i++) yield* ping([topic, "HTTP://Feeds.example:80/a", "nonsense", ""], client)
       assert.deepStrictEqual(published, Array.from({ length: 10 }, () => topic))
+    }))
+
+  it.effect("publishes all topics of a request at once", () =>
+    Effect.gen(function*() {
+      let running = 0
+      const all = Latch.makeUnsafe(false)
+      const ping = yield* makePingThrottle(() => {
+        if (++running === 20) all.openUnsafe()
+        return all.await
+      })
+      yield* ping(Array.from({ length: 20 }, (_, i) => `http://feeds${i}.example/`), client)
+      assert.strictEqual(running, 20)
     }))
 
   it.effect("records a limited number of ping", () =>

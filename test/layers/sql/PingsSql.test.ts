@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, Schedule } from "effect"
+import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { Pings } from "#domain/ports/Pings.ts"
 import { engines } from "#test/support/Databases.ts"
@@ -42,11 +42,15 @@ for (const engine of engines) {
           yield* sql.unsafe(`create function delay_ping() returns trigger language plpgsql as
             $$ begin perform pg_sleep(0.3); return new; end $$`)
           yield* sql.unsafe(`create trigger delay_ping before insert on pings execute function delay_ping()`)
-          const record = yield* Effect.forkChild(pings.record(ping, 10), { startImmediately: true })
+          const record = Effect.forkChild(pings.record(ping, 10), { startImmediately: true })
+          const disconnected = yield* record
+          disconnected.interruptUnsafe() // the publisher has gone, but its row comes
           yield* pings.resolve(resource.id, Date.now(), unchanged)
           const query = { accountId: account.id, limit: 10 }
           assert.deepStrictEqual((yield* pings.list(query)).map(({ outcome }) => outcome), [unchanged])
-          yield* Fiber.join(record)
+          yield* record
+          yield* pings.resolve(resource.id, Date.now(), unchanged)
+          assert.deepStrictEqual((yield* pings.list(query)).map(({ outcome }) => outcome), [unchanged, unchanged])
           yield* sql.unsafe(`drop trigger delay_ping on pings`)
         }))
 
