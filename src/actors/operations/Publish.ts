@@ -80,10 +80,11 @@ const nothing: Reached = { resources: [], fragments: [] }
 const [maxRememberedTopics, maxRememberedTargets] = [10_000, 20_000]
 
 /**
- * Writes the row of a ping, and returns the watched resources of its topic that nobody has notified yet.
+ * Writes the row of a ping, and returns the watched resources of its topic that still need the ping.
  *
- * Publishers mostly ping the same topics. What the last ping has reached begins to fetch while the row is written, if this runner polls it:
- * the outcome of a fetch waits for the rows of its own runner only. The row then tells what else is watched by now.
+ * Publishers mostly ping the same topics. The resources that the last ping has reached begin to fetch while the row is written, if this runner
+ * polls them: the outcome of a fetch waits for the rows of its own runner only. The statement of the row then finds resources that are
+ * watched since.
  */
 const makeRecordPing = Effect.gen(function*() {
   const pings = yield* Pings
@@ -99,7 +100,7 @@ const makeRecordPing = Effect.gen(function*() {
     Effect.map(store.findPinged(canonical, maxFragments), (pinged) => reachedBy(pinged, host))
 
   /** Actors begin in a later turn of the event loop, so that their fetch follows the time of the row. All targets have one partition. */
-  const notifyLastReached = Effect.fnUntraced(function*({ canonical }: Topic.Topic) {
+  const pingLastReached = Effect.fnUntraced(function*({ canonical }: Topic.Topic) {
     const reached = lastReached.get(canonical) ?? nothing
     for (const { id, partition } of targetsOf(reached)) if (!(yield* pingIfPolled(partition, id))) return nothing
     return reached
@@ -114,34 +115,34 @@ const makeRecordPing = Effect.gen(function*() {
     const parsed = Topic.parse(given, "hub.url")
     const topic = parsed._tag === "Success" ? parsed.success : undefined
     if (!recorded) return topic === undefined ? nothing : yield* find(topic)
-    const notified = topic === undefined || content !== undefined ? nothing : yield* notifyLastReached(topic)
-    const pinged = yield* Effect.tapError(
+    const pinged = topic === undefined || content !== undefined ? nothing : yield* pingLastReached(topic)
+    const found = yield* Effect.tapError(
       pings.record(
         {
           accountId,
           topic: given.slice(0, Topic.maxTopicLength),
           canonical: topic?.canonical,
           withContent: content !== undefined,
-          mayWait: notified !== nothing
+          mayWait: pinged !== nothing
         },
         maxFragments
       ),
-      // The publisher sends the ping again and again, but without rows the topic is fetched once only.
+      // Publishers repeat a refused ping. Without a row, its topic is fetched once only.
       () => Effect.sync(() => topic !== undefined && lastReached.delete(topic.canonical))
     )
     if (topic === undefined) return nothing
     // A subscription may have become active meanwhile, without a look at this row.
-    const reached = isWatched(pinged) ? reachedBy(pinged, topic.host) : yield* find(topic)
+    const reached = isWatched(found) ? reachedBy(found, topic.host) : yield* find(topic)
     remember(topic, reached)
-    return without(reached, notified)
+    return without(reached, pinged)
   })
 })
 
 const targetsOf = ({ fragments, resources }: Reached): ReadonlyArray<Target> => [...resources, ...fragments]
 
-const without = (reached: Reached, notified: Reached): Reached => {
-  if (notified === nothing) return reached
-  const ids = new Set(targetsOf(notified).map(({ id }) => id))
+const without = (reached: Reached, pinged: Reached): Reached => {
+  if (pinged === nothing) return reached
+  const ids = new Set(targetsOf(pinged).map(({ id }) => id))
   const isNew = ({ id }: Target) => !ids.has(id)
   return { resources: reached.resources.filter(isNew), fragments: reached.fragments.filter(isNew) }
 }
