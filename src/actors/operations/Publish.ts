@@ -27,9 +27,7 @@ export const makePublish = Effect.gen(function*() {
 
   /** Writes all rows, and returns the calls to the owners. */
   const recordPings = Effect.fnUntraced(function*(topics: ReadonlyArray<string>, options: PublishOptions) {
-    const pinged = yield* refuseStoreErrors(
-      Effect.forEach(topics, (topic) => recordPing(topic, options), { concurrency })
-    )
+    const pinged = yield* refuseStoreErrors(inParallel(topics.map((topic) => recordPing(topic, options))))
     return pinged.flatMap(({ fragments, resources }) => [
       ...resources.map((resource) => notifyOwner(resource, options.content)),
       ...fragments.map(({ id, partition }) => partitions.ping(partition, id))
@@ -37,7 +35,7 @@ export const makePublish = Effect.gen(function*() {
   })
 
   /** The content counts as waiting until its owner has stored the new entries, or has dropped the content. */
-  return Effect.fn("Hub.publish")((topics: ReadonlyArray<string>, options: PublishOptions = {}) =>
+  return (topics: ReadonlyArray<string>, options: PublishOptions = {}) =>
     Effect.uninterruptibleMask((restore) => {
       const bytes = options.content?.body.length ?? 0
       const reservation = exchanges.reserve("fat pings")
@@ -45,12 +43,18 @@ export const makePublish = Effect.gen(function*() {
       if (!reservation.tryGrow(bytes)) return Effect.andThen(release, tooMuchContent)
       return restore(recordPings(topics, options)).pipe(
         Effect.onError(() => release),
-        Effect.map((calls) => Effect.all(calls, { concurrency, discard: true })),
-        Effect.flatMap((calls) => Effect.asVoid(Effect.forkIn(Effect.ensuring(restore(calls), release), scope)))
+        Effect.flatMap((calls) =>
+          calls.length === 0
+            ? release
+            : Effect.asVoid(Effect.forkIn(Effect.ensuring(restore(inParallel(calls)), release), scope))
+        )
       )
     })
-  )
 })
+
+/** All results. A single effect, the common case, needs no further fiber. */
+const inParallel = <A, E>(effects: ReadonlyArray<Effect.Effect<A, E>>): Effect.Effect<ReadonlyArray<A>, E> =>
+  Effect.all(effects, effects.length === 1 ? undefined : { concurrency })
 
 /** A resource that a ping reaches. */
 interface Target {

@@ -40,10 +40,10 @@ export const layer = Layer.effect(
     const { add: resolve, flush } = yield* makeOutcomes(genericSql)
     const writeOutcomes = Effect.ignore(flush) // a database that cannot write can still be read
     return Pings.of({
-      record: Effect.fn("Pings.record")(function*(ping, maxFragments) {
+      record: Effect.fnUntraced(function*(ping, maxFragments) {
         return yield* insert({ ping, maxFragments, receivedAt: yield* Clock.currentTimeMillis })
       }),
-      resolve: Effect.fn("Pings.resolve")(function*(resourceId, until, outcome) {
+      resolve: Effect.fnUntraced(function*(resourceId, until, outcome) {
         yield* resolve({ resourceId, until, outcome, answeredAt: yield* Clock.currentTimeMillis })
       }),
       findUnanswered: (partitions, before) => Effect.andThen(writeOutcomes, selectUnanswered(sql)(partitions, before)),
