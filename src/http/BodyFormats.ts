@@ -6,11 +6,14 @@ import { maxNestingDepth, maxParameters, type Pair, tooManyParameters } from "./
 
 type ParsedPairs = Effect.Effect<Iterable<Pair>, HttpRejection>
 
+/** Without a state between calls, one decoder serves all bodies. */
+const utf8 = new TextDecoder()
+
 /** Parses the parameters of a body. Without a Content-Type, a body that starts with `{` is JSON, every other body a form. */
-export const parseBody = (bytes: ArrayBuffer, contentType: string): ParsedPairs => {
+export const parseBody = (bytes: Uint8Array<ArrayBuffer>, contentType: string): ParsedPairs => {
   const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? ""
   if (type === "multipart/form-data") return parseMultipart(bytes, contentType)
-  const text = new TextDecoder().decode(bytes)
+  const text = utf8.decode(bytes)
   if (type === "application/x-www-form-urlencoded") return parseForm(text)
   if (type === "application/json" || type.endsWith("+json")) return parseJsonBody(text)
   if (type === "") return text.trimStart().startsWith("{") ? parseJsonBody(text) : parseForm(text)
@@ -40,7 +43,7 @@ export const parseForm = (text: string): ParsedPairs => {
   return Effect.succeed(text === "" ? [] : new URLSearchParams(text))
 }
 
-const parseMultipart = (bytes: ArrayBuffer, contentType: string): ParsedPairs =>
+const parseMultipart = (bytes: Uint8Array<ArrayBuffer>, contentType: string): ParsedPairs =>
   Effect.gen(function*() {
     const form = yield* Effect.tryPromise({
       try: () => new Response(bytes, { headers: { "content-type": contentType } }).formData(),

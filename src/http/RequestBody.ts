@@ -9,6 +9,7 @@ import { clientAddress } from "./ClientAddress.ts"
 import { type HttpRejection, malformed, tooLarge, unsupportedBody } from "./HttpRejection.ts"
 import type { MemoryBudget, MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 import { merge, type Parameters } from "./Parameters.ts"
+import { readSmallBody } from "./SmallBody.ts"
 
 /** Maximum bytes of a request's body. */
 export const maxBodyBytes = 1024 * 1024
@@ -49,14 +50,17 @@ export const readQueryParameters = (
 export const withBody = <A, E>(
   budget: MemoryBudget,
   request: HttpServerRequest,
-  use: (bytes: ArrayBuffer) => Effect.Effect<A, E>
+  use: (bytes: Uint8Array<ArrayBuffer>) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | Refusal | HttpRejection> =>
-  Effect.acquireUseRelease(
-    // A body arrives before its credentials are known, so that it has the share of strangers.
-    Effect.sync(() => budget.reserve(clientAddress(request), true)),
-    (reservation) => Effect.flatMap(readUncompressed(request, reservation), use),
-    (reservation) => Effect.sync(() => reservation.release())
-  )
+  Effect.suspend(() => {
+    let reservation: MemoryReservation | undefined
+    const read = Effect.suspend(() => {
+      // A body arrives before its credentials are known, so that it has the share of strangers.
+      reservation = budget.reserve(clientAddress(request), true)
+      return Effect.flatMap(readUncompressed(request, reservation), use)
+    })
+    return Effect.ensuring(read, Effect.sync(() => reservation?.release()))
+  })
 
 const hasBody = ({ headers, method }: HttpServerRequest): boolean =>
   method === "POST" || headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
@@ -75,17 +79,17 @@ const readUncompressed = (request: HttpServerRequest, reservation: MemoryReserva
     : Effect.fail(unsupportedBody(`The body has the Content-Encoding ${quote(encoding)}; send it uncompressed.`))
 }
 
-const parsePairs = (bytes: ArrayBuffer, { headers }: HttpServerRequest) =>
+const parsePairs = (bytes: Uint8Array<ArrayBuffer>, { headers }: HttpServerRequest) =>
   bytes.byteLength === 0 ? Effect.succeed([]) : parseBody(bytes, headers["content-type"] ?? "")
 
 const readBody = (
   request: HttpServerRequest,
   reservation: MemoryReservation
-): Effect.Effect<ArrayBuffer, Refusal | HttpRejection> => {
+): Effect.Effect<Uint8Array<ArrayBuffer>, Refusal | HttpRejection> => {
   const { "content-length": announced, "transfer-encoding": chunked } = request.headers
   const length = chunked === undefined ? Number(announced ?? 0) : Infinity
-  if (length > maxSmallBodyBytes) return Effect.map(readBytes(request, reservation, limits), ({ buffer }) => buffer)
-  const body = Effect.mapError(request.arrayBuffer, () => limits.incomplete)
+  if (length > maxSmallBodyBytes) return readBytes(request, reservation, limits)
+  const body = readSmallBody(request, limits.incomplete)
   const bytes = Math.max(length, minReservationBytes)
   return reservation.tryGrow(bytes) ? body : Effect.andThen(growTo(reservation, bytes, outOfMemory), body)
 }

@@ -9,7 +9,7 @@ import { refuseStoreErrors } from "./StoreRefusal.ts"
 export const makeList = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const presences = yield* Presences
-  const resolveSearch = yield* makeResolveSearch
+  const toQuery = yield* makeToQuery
 
   /** Presences of the items by XMPP; the order of the items stays. */
   const addPresences = Effect.fnUntraced(function*(items: ReadonlyArray<SubscriptionItem>) {
@@ -21,12 +21,8 @@ export const makeList = Effect.gen(function*() {
     )
   })
 
-  return Effect.fnUntraced(function*({ caller, presence = false, search, ...query }: ListRequest) {
-    const page = yield* refuseStoreErrors(subscriptions.list({
-      accountId: caller.account.id,
-      ...query,
-      ...(search !== undefined && { search: resolveSearch(search, caller) })
-    }))
+  return Effect.fnUntraced(function*({ presence = false, ...request }: ListRequest) {
+    const page = yield* refuseStoreErrors(subscriptions.list(toQuery(request)))
     return presence ? { ...page, items: yield* addPresences(page.items) } : page
   })
 })
@@ -34,11 +30,16 @@ export const makeList = Effect.gen(function*() {
 /** `Hub.listBriefly`: a page of the caller's subscriptions with a few fields of each, oldest first. */
 export const makeListBriefly = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
-  const resolveSearch = yield* makeResolveSearch
-  return ({ caller, search, ...query }: BriefListRequest) =>
-    refuseStoreErrors(subscriptions.listBriefly({
-      accountId: caller.account.id,
-      ...query,
-      ...(search !== undefined && { search: resolveSearch(search, caller) })
-    }))
+  const toQuery = yield* makeToQuery
+  return (request: BriefListRequest) => refuseStoreErrors(subscriptions.listBriefly(toQuery(request)))
 })
+
+/** Makes the function that turns a request into the query of the caller's subscriptions. */
+const makeToQuery = Effect.map(
+  makeResolveSearch,
+  (resolveSearch) => <Request extends BriefListRequest>({ caller, search, ...query }: Request) => ({
+    accountId: caller.account.id,
+    ...query,
+    ...(search !== undefined && { search: resolveSearch(search, caller) })
+  })
+)

@@ -28,9 +28,7 @@ export const makePublish = Effect.gen(function*() {
 
   /** Writes all rows, by one statement, and returns the calls to the owners. */
   const recordPings = Effect.fnUntraced(function*(topics: ReadonlyArray<string>, options: PublishOptions) {
-    const pinged = yield* refuseStoreErrors(
-      Effect.forEach(topics, (topic) => recordPing(topic, options), { concurrency: "unbounded" })
-    )
+    const pinged = yield* refuseStoreErrors(all(topics.map((topic) => recordPing(topic, options)), "unbounded"))
     return pinged.flatMap(({ fragments, resources }) => [
       ...resources.map((resource) => notifyOwner(resource, options.content)),
       ...fragments.map(({ id, partition }) => partitions.ping(partition, id))
@@ -49,16 +47,17 @@ export const makePublish = Effect.gen(function*() {
         Effect.flatMap((calls) =>
           calls.length === 0
             ? release
-            : Effect.asVoid(
-              Effect.forkIn(
-                Effect.ensuring(restore(Effect.all(calls, { concurrency, discard: true })), release),
-                scope
-              )
-            )
+            : Effect.asVoid(Effect.forkIn(Effect.ensuring(restore(all(calls, concurrency)), release), scope))
         )
       )
     })
 })
+
+/** All results. A single effect, the common case, needs no further fiber. */
+const all = <A, E>(
+  effects: ReadonlyArray<Effect.Effect<A, E>>,
+  concurrency: number | "unbounded"
+): Effect.Effect<ReadonlyArray<A>, E> => Effect.all(effects, effects.length === 1 ? undefined : { concurrency })
 
 /** A resource that a ping reaches. */
 interface Target {

@@ -51,9 +51,10 @@ export class BoundedMap<K, V extends NonNullable<unknown>> implements Iterable<[
     if (weight > this.#maxWeight) return this
     this.#entries.set(key, value)
     this.#weight += weight
+    if (!this.#isFull()) return this // an iterator per entry would cost more than the entry
     for (const [oldest, dropped] of this.#entries) {
-      if (this.#entries.size <= this.#maxEntries && this.#weight <= this.#maxWeight) break
       this.#drop(oldest, dropped)
+      if (!this.#isFull()) break
     }
     return this
   }
@@ -89,6 +90,10 @@ export class BoundedMap<K, V extends NonNullable<unknown>> implements Iterable<[
 
   [Symbol.iterator](): MapIterator<[K, V]> {
     return this.#entries[Symbol.iterator]()
+  }
+
+  #isFull(): boolean {
+    return this.#entries.size > this.#maxEntries || this.#weight > this.#maxWeight
   }
 
   #drop(key: K, value: V): void {

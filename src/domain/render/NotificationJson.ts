@@ -1,3 +1,4 @@
+import { AttachedValue } from "#domain/AttachedValue.ts"
 import type { ActivityObject, Entry, Link, Person, Point, Source, Text } from "#domain/feed/Entry.ts"
 import { type FeedHeader, getPermalink } from "#domain/feed/Feed.ts"
 import { toSlug } from "#domain/feed/Slug.ts"
@@ -50,7 +51,7 @@ interface RetrievedItems {
 }
 
 /** Items of retrieve responses by their first entry. Requests that share a read have the same entries, and render these once. */
-const retrieved = new WeakMap<Entry, RetrievedItems>()
+const retrieved = new AttachedValue<Entry, RetrievedItems>()
 
 const renderRetrieved = (entries: ReadonlyArray<Entry>): string => {
   const [first] = entries

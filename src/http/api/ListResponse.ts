@@ -1,5 +1,6 @@
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import type { ListedSubscription } from "#actors/operations/Hub.ts"
+import { AttachedValue } from "#domain/AttachedValue.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { BriefItem, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
@@ -65,8 +66,8 @@ const respond = (json: string, { ifNoneMatch, jsonp }: ListCall): HttpServerResp
   jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
 
 /** Rendered lists by their items, with and without secrets: requests that share a read share its text. */
-const withSecrets = new WeakMap<ReadonlyArray<BriefItem>, string>()
-const withoutSecrets = new WeakMap<ReadonlyArray<BriefItem>, string>()
+const withSecrets = new AttachedValue<ReadonlyArray<BriefItem>, string>()
+const withoutSecrets = new AttachedValue<ReadonlyArray<BriefItem>, string>()
 
 const renderItems = (items: ReadonlyArray<BriefItem>, showsSecret: boolean): string => {
   const rendered = showsSecret ? withSecrets : withoutSecrets

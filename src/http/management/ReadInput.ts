@@ -29,7 +29,7 @@ export const collectQuery = Effect.fnUntraced(function*(parameters: Parameters) 
 })
 
 /** Parses a JSON object. An empty body is an empty object. */
-export const parseJsonObject = (bytes: ArrayBuffer): Effect.Effect<ReceivedInput, HttpRejection> => {
+export const parseJsonObject = (bytes: Uint8Array): Effect.Effect<ReceivedInput, HttpRejection> => {
   const text = new TextDecoder().decode(bytes)
   if (text.trim() === "") return Effect.succeed({ kind: "json", values: {} })
   const excerpt = quote(text.slice(0, 40))

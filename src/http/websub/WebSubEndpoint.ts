@@ -52,7 +52,7 @@ export const makeWebSubEndpoint = Effect.gen(function*() {
     return method === "POST" ? yield* operation(parameters, request) : yield* needsPost(word, method)
   })
 
-  const handle = Effect.fn("WebSubEndpoint.handle")(function*(request: HttpServerRequest) {
+  const handle = Effect.fnUntraced(function*(request: HttpServerRequest) {
     const method = yield* readMethod(request)
     if (method === "OPTIONS") return Reply.preflight
     return yield* withParameters(exchanges, request, (parameters) => respond(method, parameters, request))

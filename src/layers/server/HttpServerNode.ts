@@ -5,6 +5,7 @@ import { IpNetwork, NetAddress } from "effect/net"
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import { AttachedValue } from "#domain/AttachedValue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { takenEvent } from "#domain/ports/TakenConnection.ts"
 import { ConnectionLimits, type ConnectionLimitsOptions } from "./ConnectionLimits.ts"
@@ -155,7 +156,7 @@ const closeUnusedAtShutdown = (server: Server): void => {
 
 /** The latest response of each connection, and the connections that a stream has taken from its response. */
 interface Connections {
-  readonly responses: WeakMap<Duplex, ServerResponse>
+  readonly responses: AttachedValue<Duplex, ServerResponse>
   readonly taken: WeakSet<Duplex>
 }
 
@@ -167,7 +168,7 @@ interface Connections {
  * The port opens before the routes exist. Requests during the start wait, and are answered when the routes are ready.
  */
 const trackRequests = (server: Server): Connections => {
-  const responses = new WeakMap<Duplex, ServerResponse>()
+  const responses = new AttachedValue<Duplex, ServerResponse>()
   const taken = new WeakSet<Duplex>()
   const early: Array<readonly [IncomingMessage, ServerResponse]> = []
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {

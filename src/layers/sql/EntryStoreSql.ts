@@ -218,7 +218,7 @@ const findById = (sql: SqlClient.SqlClient) =>
   })
 
 const readDocument = (sql: SqlClient.SqlClient) =>
-  Effect.fn("EntryStore.document")(function*(resourceId: number) {
+  Effect.fnUntraced(function*(resourceId: number) {
     const read = (document: string) =>
       Effect.map(
         run(sql.unsafe<{ content_type: string; document: Uint8Array | null; bytes: number }>(

@@ -50,7 +50,7 @@ export const makeFindPinged = (sql: SqlClient.SqlClient) => {
       return rowsOfInputs(rows, topics).map(pingedTopicOf)
     })
   })
-  return Effect.fn("ResourceStore.findPinged")(function*(topic: string, maxFragments: number) {
+  return Effect.fnUntraced(function*(topic: string, maxFragments: number) {
     if (topic.includes("\u0000")) return { fragments: [] } // the server would reject the statement
     return yield* find({ topic, maxFragments })
   })
