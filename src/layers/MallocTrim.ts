@@ -1,11 +1,12 @@
 import { DatabaseSync } from "node:sqlite"
 
 /**
- * Returns free memory in the pools of the C library to the system (`malloc_trim`). Takes a few milliseconds.
+ * Returns free memory in the pools of the C library to the system (`malloc_trim`). Stops the thread for 0.03 to 0.1 s after a start.
  *
  * The GNU library returns only the end of a pool by itself. A start leaves 30 MB of holes between the blocks that stay: compilers, code
  * caches and messages between the threads had this memory. Node has no call for it, but SQLite calls a function of a library by its name,
- * as the initialization of an extension. Any integer is a valid parameter, and SQLite expects an integer as the result.
+ * as the initialization of an extension, and expects an integer as the result. The parameter is the address of the database, which
+ * `malloc_trim` takes for the number of bytes to keep at the end of the main pool. The end stays, and only holes are returned.
  *
  * On other systems the library or the function is missing, and nothing happens.
  */
