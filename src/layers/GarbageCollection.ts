@@ -1,5 +1,4 @@
-import { Effect, Layer } from "effect"
-import { exposeCollection, releaseDelayMs, releaseMemory } from "./ReleaseMemory.ts"
+import { exposeCollection } from "./ReleaseMemory.ts"
 
 /** A full garbage collection of the calling thread, which returns the memory of the last documents to the system. */
 export const collectGarbage = (): void => {
@@ -26,15 +25,3 @@ export const collectYoungGarbage = (): void => {
 let isScheduled = false
 
 let collect: ReturnType<typeof exposeCollection> | undefined
-
-/** Above this heap, in bytes, the release would stop a busy event loop: it takes 0.5 s for 100 MB of live objects. An idle process has 46. */
-const maxHeap = 96 * 1024 * 1024
-
-/**
- * Releases the memory of the start once, 15 s after it.
- *
- * An idle process allocates so little that V8 would keep this memory for hours. The database's thread does the same.
- */
-export const releaseAfterStart: Layer.Layer<never> = Effect.sync(() => {
-  if (process.memoryUsage().heapUsed < maxHeap) releaseMemory()
-}).pipe(Effect.delay(releaseDelayMs), Effect.forkScoped, Layer.effectDiscard)

@@ -1,4 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { getHeapSpaceStatistics } from "node:v8"
 import { releaseMemory } from "#layers/ReleaseMemory.ts"
 
@@ -14,5 +18,27 @@ describe("ReleaseMemory", () => {
     survivors = []
     releaseMemory()
     assert.isBelow(youngBytes(), 3 * 1024 * 1024)
+  })
+
+  it("writes compiled code to Node's cache, whose copy in memory it drops", () => {
+    const cache = mkdtempSync(join(tmpdir(), "compile-cache-"))
+    try {
+      const script = `
+        import { readdirSync } from "node:fs"
+        import { releaseMemory } from ${JSON.stringify(import.meta.resolve("#layers/ReleaseMemory.ts"))}
+        const count = () => readdirSync(process.env.NODE_COMPILE_CACHE, { recursive: true }).length
+        const before = count()
+        releaseMemory()
+        console.log(JSON.stringify([before, count()]))`
+      const output = execFileSync(process.execPath, ["--input-type=module", "--eval", script], {
+        env: { ...process.env, NODE_COMPILE_CACHE: cache },
+        encoding: "utf8"
+      })
+      const [before, after] = JSON.parse(output)
+      assert.strictEqual(before, 1) // the directory of this version of Node
+      assert.isAtLeast(after, 3) // the source without types, and its compiled code
+    } finally {
+      rmSync(cache, { recursive: true })
+    }
   })
 })
