@@ -1,5 +1,3 @@
-import { DatabaseSync } from "node:sqlite"
-
 /**
  * Returns free memory in the pools of the C library to the system (`malloc_trim`). Stops the thread for 0.03 to 0.1 s after a start.
  *
@@ -8,10 +6,12 @@ import { DatabaseSync } from "node:sqlite"
  * as the initialization of an extension, and expects an integer as the result. The parameter is the address of the database, which
  * `malloc_trim` takes for the number of bytes to keep at the end of the main pool. The end stays, and only holes are returned.
  *
- * On other systems the library or the function is missing, and nothing happens.
+ * On other systems the library or the function is missing, and nothing happens. Nor does it in a Node without SQLite.
  */
 export const trimPools = (): void => {
-  const database = new DatabaseSync(":memory:", { allowExtension: true })
+  const sqlite = process.getBuiltinModule("node:sqlite")
+  if (sqlite === undefined) return
+  const database = new sqlite.DatabaseSync(":memory:", { allowExtension: true })
   try {
     database.loadExtension("libc.so.6", "malloc_trim")
   } catch {
