@@ -3,7 +3,7 @@
  *
  * V8 collects its young generation many times a second, and the values of a `WeakMap` count as used meanwhile. A value that refers to its key
  * therefore stays until the next full collection, and the copies of these values take a tenth of the CPU time. A hidden property of the object
- * has no such table.
+ * has no such table. The object must not be frozen.
  */
 export class AttachedValue<O extends object, V extends NonNullable<unknown>> {
   readonly #key = Symbol("AttachedValue")

@@ -12,14 +12,15 @@ import type { HttpRejection } from "./HttpRejection.ts"
 export const readSmallBody = (
   request: HttpServerRequest,
   incomplete: HttpRejection
-): Effect.Effect<Uint8Array<ArrayBuffer>, HttpRejection> => {
-  const message: unknown = toIncomingMessage(request)
-  return isUnread(message, request)
-    ? collect(message, incomplete)
-    : Effect.map(Effect.mapError(request.arrayBuffer, () => incomplete), (buffer) => new Uint8Array(buffer))
-}
+): Effect.Effect<Uint8Array<ArrayBuffer>, HttpRejection> =>
+  Effect.suspend(() => { // the client may leave before the body is read
+    const message: unknown = toIncomingMessage(request)
+    return isUnread(message, request)
+      ? collect(message, incomplete)
+      : Effect.map(Effect.mapError(request.arrayBuffer, () => incomplete), (buffer) => new Uint8Array(buffer))
+  })
 
-/** True for a message of Node that still emits its body. A client that expects 100 Continue, or an upgrade, has another source. */
+/** True for a message of Node that still emits its body. A client that expects 100 Continue waits for it first, and an upgrade has no message. */
 const isUnread = (message: unknown, { headers }: HttpServerRequest): message is IncomingMessage =>
   message instanceof IncomingMessage && !message.destroyed && !message.readableDidRead &&
   headers["expect"] === undefined && headers["upgrade"] === undefined

@@ -9,7 +9,7 @@ const maxHeap = 96 * 1024 * 1024
 const sweepMs = 2000
 
 /**
- * Releases the memory of the start once, 15 s after it.
+ * Releases the memory of the start once: garbage 15 s after it, and the pools of the C library 2 s later.
  *
  * An idle process allocates so little that V8 would keep this memory for hours. The database's thread does the same.
  */

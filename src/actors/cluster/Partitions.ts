@@ -10,8 +10,8 @@ import type { Refusal } from "#domain/Refusal.ts"
 export class Partitions extends Context.Service<Partitions, {
   readonly ping: (partition: number, resourceId: number) => Effect.Effect<void>
   /**
-   * Pings a resource that this runner polls, which therefore has a subscriber. Returns false for one of another runner, and for one without
-   * an alarm, because it has no subscriber, or a new one.
+   * Pings a resource that waits for its next poll on this runner, and therefore has a subscriber. Returns false for any other one: of
+   * another runner, without a subscriber, or with an alarm that has just fired.
    */
   readonly pingIfPolled: (partition: number, resourceId: number) => Effect.Effect<boolean>
   /** Returns when the new entries of the document are stored, or after 10 s; the resource is fetched instead then. */

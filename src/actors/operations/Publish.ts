@@ -75,8 +75,11 @@ interface Reached {
 
 const nothing: Reached = { resources: [], fragments: [] }
 
-/** Maxima of remembered topics, and of their resources together. */
-const [maxRememberedTopics, maxRememberedTargets] = [10_000, 20_000]
+/** Maximum of remembered topics. */
+const maxRememberedTopics = 10_000
+
+/** Maximum of resources of all remembered topics together. */
+const maxRememberedTargets = 20_000
 
 /**
  * Writes the row of a ping, and returns the watched resources of its topic that still need the ping.
@@ -98,11 +101,11 @@ const makeRecordPing = Effect.gen(function*() {
   const find = ({ canonical, host }: Topic.Topic) =>
     Effect.map(store.findPinged(canonical, maxFragments), (pinged) => reachedBy(pinged, host))
 
-  /** Actors begin in a later turn of the event loop, so that their fetch follows the time of the row. All targets have one partition. */
-  const pingLastReached = Effect.fnUntraced(function*({ canonical }: Topic.Topic) {
-    const reached = lastReached.get(canonical) ?? nothing
-    for (const { id, partition } of targetsOf(reached)) if (!(yield* pingIfPolled(partition, id))) return nothing
-    return reached
+  /** Returns the pinged ones. Actors begin in a later turn of the event loop, so that their fetch follows the time of the row. */
+  const pingPolled = Effect.fnUntraced(function*(targets: ReadonlyArray<Target>) {
+    const pinged = new Set<number>()
+    for (const { id, partition } of targets) if (yield* pingIfPolled(partition, id)) pinged.add(id)
+    return pinged
   })
 
   const remember = ({ canonical }: Topic.Topic, reached: Reached) => {
@@ -114,15 +117,17 @@ const makeRecordPing = Effect.gen(function*() {
     const parsed = Topic.parse(given, "hub.url")
     const topic = parsed._tag === "Success" ? parsed.success : undefined
     if (!recorded) return topic === undefined ? nothing : yield* find(topic)
-    const pinged = topic === undefined || content !== undefined ? nothing : yield* pingLastReached(topic)
-    const found = yield* Effect.tapError(
+    const last = topic === undefined || content !== undefined ? undefined : lastReached.get(topic.canonical)
+    const targets = last === undefined ? [] : targetsOf(last)
+    const pinged = yield* pingPolled(targets)
+    const found = yield* Effect.onError(
       pings.record(
         {
           accountId,
           topic: given.slice(0, Topic.maxTopicLength),
           canonical: topic?.canonical,
           withContent: content !== undefined,
-          mayWait: pinged !== nothing
+          mayWait: targets.length > 0 && pinged.size === targets.length
         },
         maxFragments
       ),
@@ -139,10 +144,9 @@ const makeRecordPing = Effect.gen(function*() {
 
 const targetsOf = ({ fragments, resources }: Reached): ReadonlyArray<Target> => [...resources, ...fragments]
 
-const without = (reached: Reached, pinged: Reached): Reached => {
-  if (pinged === nothing) return reached
-  const ids = new Set(targetsOf(pinged).map(({ id }) => id))
-  const isNew = ({ id }: Target) => !ids.has(id)
+const without = (reached: Reached, pinged: ReadonlySet<number>): Reached => {
+  if (pinged.size === 0) return reached
+  const isNew = ({ id }: Target) => !pinged.has(id)
   return { resources: reached.resources.filter(isNew), fragments: reached.fragments.filter(isNew) }
 }
 

@@ -51,10 +51,10 @@ export class BoundedMap<K, V extends NonNullable<unknown>> implements Iterable<[
     if (weight > this.#maxWeight) return this
     this.#entries.set(key, value)
     this.#weight += weight
-    if (!this.#isFull()) return this // an iterator per entry would cost more than the entry
+    if (!this.#isOverfull()) return this // an iterator per entry would cost more than the entry
     for (const [oldest, dropped] of this.#entries) {
       this.#drop(oldest, dropped)
-      if (!this.#isFull()) break
+      if (!this.#isOverfull()) break
     }
     return this
   }
@@ -92,7 +92,7 @@ export class BoundedMap<K, V extends NonNullable<unknown>> implements Iterable<[
     return this.#entries[Symbol.iterator]()
   }
 
-  #isFull(): boolean {
+  #isOverfull(): boolean {
     return this.#entries.size > this.#maxEntries || this.#weight > this.#maxWeight
   }
 

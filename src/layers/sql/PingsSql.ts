@@ -119,9 +119,12 @@ const makeRunning = () => {
     track: <In, Out, E>(call: (input: In) => Effect.Effect<Out, E>) => (input: In): Effect.Effect<Out, E> =>
       Effect.suspend(() => {
         const ended = Latch.makeUnsafe(false)
-        running.add(ended)
+        const begin = Effect.suspend(() => {
+          running.add(ended)
+          return call(input)
+        })
         return Effect.ensuring(
-          Effect.uninterruptible(call(input)), // the statement goes on without its caller
+          Effect.uninterruptible(begin), // the statement goes on without its caller
           Effect.sync(() => {
             running.delete(ended)
             ended.openUnsafe()
@@ -139,10 +142,10 @@ const makeRunning = () => {
 /**
  * Outcomes may be lost in a crash: the pings are then answered again.
  *
- * A fetch may end before the rows of its pings are written, so that a write waits for the `inserts` so far. A row that takes longer than a
+ * A fetch may end before the rows of its pings are written, so that a write waits for the inserts so far. A row that takes longer than a
  * second gets the outcome of one more fetch, 30 s later.
  */
-const makeOutcomes = (sql: SqlClient.SqlClient, inserts: Effect.Effect<void>) =>
+const makeOutcomes = (sql: SqlClient.SqlClient, insertsSettled: Effect.Effect<void>) =>
   makeWriteBehind<FetchOutcome>({
     delayMs: 50,
     flushAt: 256,
@@ -150,7 +153,7 @@ const makeOutcomes = (sql: SqlClient.SqlClient, inserts: Effect.Effect<void>) =>
     warning: "The outcomes of pings are not recorded yet; retrying",
     write: (fetches) =>
       Effect.andThen(
-        inserts,
+        insertsSettled,
         run(sql.unsafe(writeOutcomesSql, [
           column.ids(fetches.map(({ resourceId }) => resourceId)),
           column.numbers(fetches.map(({ until }) => until)),

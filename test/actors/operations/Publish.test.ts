@@ -18,8 +18,8 @@ const watched: PingedTopic = { resource: { id: 1, isWatched: true }, fragments: 
 const makeWorld = Effect.gen(function*() {
   const world = {
     log: [] as Array<string>,
-    /** Whether this runner polls the resources. */
-    isPolled: true,
+    /** Whether this runner polls a resource. */
+    isPolled: (_id: number): boolean => true,
     record: (_ping: NewPing): Effect.Effect<PingedTopic, StoreError> => Effect.succeed(watched)
   }
   const exchanges = new MemoryBudget({ maxBytes: 1024 })
@@ -35,7 +35,7 @@ const makeWorld = Effect.gen(function*() {
       Layer.mock(Partitions, {
         ping: (_partition, id) => Effect.asVoid(note(`ping ${id}`)),
         pingIfPolled: (_partition, id) =>
-          Effect.suspend(() => world.isPolled ? Effect.as(note(`early ping ${id}`), true) : Effect.succeed(false))
+          Effect.suspend(() => world.isPolled(id) ? Effect.as(note(`early ping ${id}`), true) : Effect.succeed(false))
       }),
       Layer.succeed(DocumentMemory, { fetches: new MemoryBudget(), reading: new MemoryBudget(), exchanges })
     )
@@ -71,12 +71,32 @@ describe("publish", () => {
     Effect.gen(function*() {
       const { happens, world } = yield* makeWorld
       yield* happens(page)
-      world.isPolled = false
+      world.isPolled = () => false
       assert.deepStrictEqual(yield* happens(page), ["row", "ping 1"])
-      world.isPolled = true
+      world.isPolled = () => true
       world.record = () => Effect.succeed(unwatched)
       assert.deepStrictEqual(yield* happens(page), ["early ping 1", "row may wait"])
       assert.deepStrictEqual(yield* happens(page), ["row"])
+    }))
+
+  it.effect("pings each resource of a page once, before the row or after it", () =>
+    Effect.gen(function*() {
+      const { happens, world } = yield* makeWorld
+      world.record = () => Effect.succeed({ ...watched, fragments: [2, 3] })
+      yield* happens(page)
+      world.isPolled = (id) => id !== 2
+      assert.deepStrictEqual(yield* happens(page), ["early ping 1", "early ping 3", "row", "ping 2"])
+    }))
+
+  it.effect("pings each topic of a request once while no row can be written", () =>
+    Effect.gen(function*() {
+      const { happens, world } = yield* makeWorld
+      const topics = ["a", "b", "c"].map((path) => page + path)
+      yield* happens(...topics)
+      // Rows share a statement, which goes on when a caller is interrupted.
+      world.record = () => Effect.uninterruptible(Effect.andThen(Effect.yieldNow, away))
+      assert.strictEqual((yield* happens(...topics)).filter((line) => line === "early ping 1").length, 3)
+      assert.deepStrictEqual(yield* happens(...topics), ["row", "row", "row"])
     }))
 
   it.effect("pings once while no row can be written", () =>
