@@ -2,16 +2,16 @@ import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 
 export interface MaintenanceOptions {
-  /** Bytes of write-ahead log between two checkpoints. A start after a crash reads these again. */
+  /** Bytes of write-ahead log between two checkpoints. A start after a crash reads these again, 60 MB a second. */
   readonly checkpointBytes: number
   /** Age in transactions at which a table is frozen. PostgreSQL stops near 2,000 million. */
   readonly freezeAge: number
-  /** True while a command copies the files of the cluster. Checkpoints wait, up to 16 times their usual distance. */
+  /** True while a command copies the files of the cluster. Checkpoints wait, up to 8 times their usual distance. */
   readonly isCopied: () => boolean
 }
 
 const defaults: MaintenanceOptions = {
-  checkpointBytes: 64 * 1024 * 1024,
+  checkpointBytes: 128 * 1024 * 1024,
   freezeAge: 100_000_000,
   isCopied: () => false
 }
@@ -32,7 +32,7 @@ export const maintain = Effect.fnUntraced(function*(options: Partial<Maintenance
       select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as written,
         pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn() as unsynced`
     if (log?.unsynced === true) yield* sql`select pg_logical_emit_message(false, 'windhover', '', true)::text`
-    if (log === undefined || log.written - checkpointed < checkpointBytes * (isCopied() ? 16 : 1)) return
+    if (log === undefined || log.written - checkpointed < checkpointBytes * (isCopied() ? 8 : 1)) return
     yield* sql`checkpoint`
     checkpointed = log.written
   })
