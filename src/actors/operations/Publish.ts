@@ -92,9 +92,10 @@ const makeRecordPing = Effect.gen(function*() {
   const pings = yield* Pings
   const store = yield* ResourceStore
   const { pingIfPolled } = yield* Partitions
-  const lastReached = new BoundedMap<string, Reached>(maxRememberedTopics, {
+  /** The resources that the last ping of a topic has reached. */
+  const lastTargets = new BoundedMap<string, ReadonlyArray<Target>>(maxRememberedTopics, {
     touchOnGet: true,
-    weightOf: (reached) => targetsOf(reached).length,
+    weightOf: ({ length }) => length,
     maxWeight: maxRememberedTargets
   })
 
@@ -108,17 +109,17 @@ const makeRecordPing = Effect.gen(function*() {
     return pinged
   })
 
-  const remember = ({ canonical }: Topic.Topic, reached: Reached) => {
-    if (targetsOf(reached).length === 0) lastReached.delete(canonical)
-    else lastReached.set(canonical, reached)
+  const remember = ({ canonical }: Topic.Topic, { fragments, resources }: Reached) => {
+    const targets = [...resources, ...fragments]
+    if (targets.length === 0) lastTargets.delete(canonical)
+    else lastTargets.set(canonical, targets)
   }
 
   return Effect.fnUntraced(function*(given: string, { accountId, content, recorded = true }: PublishOptions) {
     const parsed = Topic.parse(given, "hub.url")
     const topic = parsed._tag === "Success" ? parsed.success : undefined
     if (!recorded) return topic === undefined ? nothing : yield* find(topic)
-    const last = topic === undefined || content !== undefined ? undefined : lastReached.get(topic.canonical)
-    const targets = last === undefined ? [] : targetsOf(last)
+    const targets = topic === undefined || content !== undefined ? [] : lastTargets.get(topic.canonical) ?? []
     const pinged = yield* pingPolled(targets)
     const found = yield* Effect.onError(
       pings.record(
@@ -132,7 +133,7 @@ const makeRecordPing = Effect.gen(function*() {
         maxFragments
       ),
       // Publishers repeat a refused ping. Without a row, its topic is fetched once only.
-      () => Effect.sync(() => topic !== undefined && lastReached.delete(topic.canonical))
+      () => Effect.sync(() => topic !== undefined && lastTargets.delete(topic.canonical))
     )
     if (topic === undefined) return nothing
     // A subscription may have become active meanwhile, without a look at this row.
@@ -141,8 +142,6 @@ const makeRecordPing = Effect.gen(function*() {
     return without(reached, pinged)
   })
 })
-
-const targetsOf = ({ fragments, resources }: Reached): ReadonlyArray<Target> => [...resources, ...fragments]
 
 const without = (reached: Reached, pinged: ReadonlySet<number>): Reached => {
   if (pinged.size === 0) return reached

@@ -116,21 +116,19 @@ interface FetchOutcome {
 const makeRunning = () => {
   const running = new Set<Latch.Latch>()
   return {
+    /** A call goes on without its caller, as its statement does. */
     track: <In, Out, E>(call: (input: In) => Effect.Effect<Out, E>) => (input: In): Effect.Effect<Out, E> =>
-      Effect.suspend(() => {
+      Effect.uninterruptible(Effect.suspend(() => {
         const ended = Latch.makeUnsafe(false)
-        const begin = Effect.suspend(() => {
-          running.add(ended)
-          return call(input)
-        })
+        running.add(ended)
         return Effect.ensuring(
-          Effect.uninterruptible(begin), // the statement goes on without its caller
+          call(input),
           Effect.sync(() => {
             running.delete(ended)
             ended.openUnsafe()
           })
         )
-      }),
+      })),
     /** Returns when all calls so far have ended, or after a second. */
     settled: Effect.suspend(() => Effect.forEach([...running], (ended) => ended.await, { discard: true })).pipe(
       Effect.timeoutOption("1 second"),
