@@ -130,9 +130,10 @@ const makeRunning = () => {
         )
       })),
     /** Returns when all calls so far have ended, or after a second. */
-    settled: Effect.suspend(() => Effect.forEach([...running], (ended) => ended.await, { discard: true })).pipe(
-      Effect.timeoutOption("1 second"),
-      Effect.asVoid
+    settled: Effect.suspend(() =>
+      running.size === 0 ? Effect.void : Effect.asVoid(
+        Effect.timeoutOption(Effect.forEach([...running], (ended) => ended.await, { discard: true }), "1 second")
+      )
     )
   }
 }
