@@ -47,10 +47,15 @@ describe("WorkerThread", () => {
         await start
       }
       console.log("alive")`
-    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", source], {
+    const { signal, status, stderr, stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", source], {
       encoding: "utf8",
       cwd: new URL("../..", import.meta.url).pathname
     })
-    assert.strictEqual(stdout, "alive\n")
+    assert.deepStrictEqual({ signal, status, stderr, stdout }, {
+      signal: null,
+      status: 0,
+      stderr: "",
+      stdout: "alive\n"
+    })
   })
 })
