@@ -5,6 +5,7 @@ import { fstatSync } from "node:fs"
 import { join, relative } from "node:path"
 import { setFlagsFromString } from "node:v8"
 import { CommitSync } from "./CommitSync.ts"
+import { NextLogFile } from "./NextLogFile.ts"
 import type { Execute, SharedBackend } from "./Sessions.ts"
 
 /** One PostgreSQL backend over a cluster's directory. */
@@ -188,10 +189,12 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
 
   #patchStreams(streams: Operations, root: string): void {
     const commits = this.#commits
+    const nextLogFile = new NextLogFile()
+    const pathOf = ({ path }: NodeStream) => join(root, relative(PGlite.paths.PGDATA, path))
     streams["fsync"] = (stream) => {
       if (stream.nfd === undefined) return 0
       if (isLog(stream)) {
-        commits.commit({ descriptor: stream.nfd, path: join(root, relative(PGlite.paths.PGDATA, stream.path)) })
+        commits.commit({ descriptor: stream.nfd, path: pathOf(stream) })
       } else {
         commits.flush()
         commits.sync(stream.nfd)
@@ -199,7 +202,8 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
       return 0
     }
     patch(streams, "write", (stream, ...more) => {
-      if (commits.isPending && !isLog(stream) && !isExtension(stream, more)) commits.flush()
+      if (isLog(stream)) void nextLogFile.prepareAfter(pathOf(stream), Number(more[3]))
+      else if (commits.isPending && !isExtension(stream, more)) commits.flush()
     })
     patch(streams, "close", ({ nfd }) => nfd !== undefined && commits.close(nfd))
     this.#flushBefore(streams, ["setattr"])

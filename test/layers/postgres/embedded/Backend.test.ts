@@ -7,6 +7,7 @@ import * as path from "node:path"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { type Backend, openBackend } from "#layers/postgres/embedded/Backend.ts"
+import { nextName } from "#layers/postgres/embedded/NextLogFile.ts"
 import { unpackTemplate } from "#layers/postgres/embedded/Template.ts"
 
 const simple = (text: string) => {
@@ -127,6 +128,21 @@ describe("Backend", () => {
     for (let i = 0; i < 20; i++) assertOne(await syncsOf(`insert into kept values (${i})`))
     assert.strictEqual(await syncsOf("select count(*) from kept"), 0)
     assertOne(await syncsOf("begin; insert into kept values (20); insert into kept values (21); commit"))
+  })
+
+  it("continues its log in a file that was made ahead", async () => {
+    const log = path.join(directory, "pg_wal")
+    const current = () =>
+      run("select 'is ' || pg_walfile_name(pg_current_wal_insert_lsn())").match(/is ([0-9A-F]{24})/)?.[1] ?? ""
+    const write8MB = () => commit("select pg_logical_emit_message(false, '', repeat('x', 8 << 20), true)::text")
+    const before = current()
+    const next = path.join(log, nextName(before))
+    assert.isFalse(fs.existsSync(next))
+    await write8MB()
+    const { ino } = await vi.waitFor(() => fs.statSync(next), { interval: 1, timeout: 30_000 })
+    await write8MB()
+    assert.strictEqual(current(), path.basename(next))
+    assert.strictEqual(fs.statSync(next).ino, ino)
   })
 
   it("syncs once for all commits that arrive during a sync", async () => {
