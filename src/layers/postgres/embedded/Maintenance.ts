@@ -45,7 +45,9 @@ export const maintain = Effect.fnUntraced(function*(options: Partial<Maintenance
       ) rows
       where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and dead > 1000 and dead > 0.2 * live
       order by dead desc limit 1`
-    if (worst !== undefined) yield* sql.unsafe(`vacuum (analyze) ${worst.name}`).unprepared
+    if (worst === undefined) return
+    yield* sql.unsafe(`vacuum ${worst.name}`).unprepared
+    yield* sql.unsafe(`analyze ${worst.name}`).unprepared
   })
 
   const freeze = Effect.gen(function*() {

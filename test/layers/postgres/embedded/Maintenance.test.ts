@@ -39,7 +39,7 @@ describe("Maintenance", () => {
         Effect.provide(Layer.effectDiscard(maintain({ checkpointBytes: 1024 * 1024, freezeAge: 2 ** 31 - 1 })))
       ))
 
-    it.effect("vacuums the table with the most dead rows", () =>
+    it.effect("vacuums and analyzes the table with the most dead rows", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table churned as select g as n from generate_series(1, 3000) g`
@@ -52,6 +52,10 @@ describe("Maintenance", () => {
         yield* eventually(Effect.map(dead, (n) => n === 3000))
         yield* TestClock.adjust("1 minute")
         yield* eventually(Effect.map(dead, (n) => n === 0))
+        const bounds = sql<{ count: number }>`
+          select array_length(histogram_bounds::text::int[], 1) as count from pg_stats where tablename = 'churned'`
+        // The sample of an analyze has 300 rows for each of these 25 intervals.
+        yield* eventually(Effect.map(bounds, ([row]) => row?.count === 26))
       }))
 
     it.effect("writes commits to the disk that did not wait for it", () =>
