@@ -32,7 +32,7 @@ const placedEntries = (
 
 const stored = ({ resourceId, entry, firstSeen }: Placed) => ({ resourceId, entry, firstSeen })
 
-const page = (state: State, query: PageQuery): EntryPage => {
+export const page = (state: State, query: PageQuery): EntryPage => {
   const placed = placedEntries(state, query.resourceIds, query.order)
   // An id that several of the feeds have stands for its newest entry in `before`, its oldest in `after`: nothing is left out.
   const from = query.before === undefined ? -1 : placed.findIndex(({ entry }) => entry.id === query.before)

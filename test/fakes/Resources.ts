@@ -12,6 +12,7 @@ import {
 import { resourceProfileOf, type ResourceState, statusOf, type UnchangedPoll } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { checkLength, documentOf, newsOfWrite, notificationOfWrite } from "#layers/sql/NotificationContent.ts"
+import { page } from "./Entries.ts"
 import { type Arrived, gone, loaded, operation, type State, type Subscriber, subscribersOf } from "./State.ts"
 
 export const make = (state: State): ResourceStore["Service"] =>
@@ -20,9 +21,9 @@ export const make = (state: State): ResourceStore["Service"] =>
       operation(state, (now) =>
         Option.map(resourceOf(state, state.idByUrl.get(url)), (resource) => loaded(state, resource, now)))
     ),
-    findSubscribed: Effect.fn("ResourceStore.seenBy")((accountId, url) =>
+    findSubscribed: Effect.fn("ResourceStore.seenBy")((accountId, url, entryCount) =>
       operation(state, () =>
-        Option.fromNullishOr(seenBy(state, accountId, url)))
+        Option.fromNullishOr(seenBy(state, accountId, url, entryCount)))
     ),
     findPinged: Effect.fn("ResourceStore.findPinged")((topic, maxFragments) =>
       operation(state, (now) => pinged(state, topic, maxFragments, now))
@@ -47,14 +48,24 @@ export const make = (state: State): ResourceStore["Service"] =>
 const resourceOf = (state: State, id: number | undefined) =>
   Option.fromNullishOr(id === undefined ? undefined : state.resources.get(id))
 
-const seenBy = (state: State, accountId: number, url: string): SubscribedResource | undefined => {
+const seenBy = (
+  state: State,
+  accountId: number,
+  url: string,
+  entryCount: number
+): SubscribedResource | undefined => {
   const resource = state.resources.get(state.idByUrl.get(url) ?? 0)
   const [oldest] = [...state.subscriptions.values()].filter(({ subscription }) =>
     subscription.accountId === accountId && subscription.resourceId === resource?.id
   )
   if (resource === undefined || oldest === undefined) return undefined
   const { format } = oldest.subscription
-  return { resource: resourceProfileOf(resource), ...(format !== undefined && { format }) }
+  const newest = page(state, { resourceIds: [resource.id], count: entryCount })
+  return {
+    resource: resourceProfileOf(resource),
+    ...(format !== undefined && { format }),
+    ...(newest._tag === "Page" && { newest: newest.entries.map(({ entry }) => entry) })
+  }
 }
 
 const alarms = (state: State, partition: number, now: number) => {

@@ -88,17 +88,40 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* record(unchanged(wanted))
       const resourceSeen = resourceProfileOf(wanted)
       assert.deepStrictEqual(
-        yield* store.findSubscribed(account.id, resource.url),
-        Option.some({ resource: resourceSeen, format: "json" as const })
+        yield* store.findSubscribed(account.id, resource.url, 0),
+        Option.some({ resource: resourceSeen, format: "json" as const, newest: [] })
       )
       const other = yield* newAccount
-      assert.deepStrictEqual(yield* store.findSubscribed(other.id, resource.url), Option.none())
+      assert.deepStrictEqual(yield* store.findSubscribed(other.id, resource.url, 0), Option.none())
       yield* subscribe(wantedBy(other.id, { topic, state: "paused" }))
       assert.deepStrictEqual(
-        yield* store.findSubscribed(other.id, resource.url),
-        Option.some({ resource: resourceSeen })
+        yield* store.findSubscribed(other.id, resource.url, 0),
+        Option.some({ resource: resourceSeen, newest: [] })
       )
-      assert.deepStrictEqual(yield* store.findSubscribed(account.id, `${resource.url}\u0000`), Option.none())
+      assert.deepStrictEqual(yield* store.findSubscribed(account.id, `${resource.url}\u0000`, 0), Option.none())
+    }))
+
+  it.effect("shows a subscriber the newest entries of a topic, and at once what was recorded last", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { account, resource } = yield* newSubscription()
+      const { resource: other } = yield* subscribe(wantedBy(account.id))
+      const [old, undated, latest, stranger] = [
+        entry("old", { published: 1_000, title: { value: "A \u{1f985}, [\"quoted\"]\n\u0000 \ud800", type: "text" } }),
+        entry("undated"),
+        entry("latest", { published: 4_000_000_000_000 }),
+        entry("of another resource")
+      ]
+      const newestOf = ({ url }: ResourceState, count: number) =>
+        Effect.map(store.findSubscribed(account.id, url, count), (found) => Option.getOrUndefined(found)?.newest)
+      yield* record(found(resource, [latest, old, undated]))
+      const reads = [newestOf(resource, 10), newestOf(resource, 2), newestOf(resource, 0), newestOf(other, 10)]
+      const read = Effect.all(reads, { concurrency: "unbounded" })
+      assert.deepStrictEqual(yield* read, [[latest, undated, old], [latest, undated], [], []])
+      const changed = entry("latest", { published: 4_000_000_000_000, title: { value: "Changed", type: "text" } })
+      yield* record({ ...unchanged(resource), updated: [changed] })
+      yield* record(found(other, [stranger]))
+      assert.deepStrictEqual(yield* read, [[changed, undated, old], [changed, undated], [], [stranger]])
     }))
 
   it.effect("forgets the fields that the next state has no more", () =>
@@ -309,7 +332,7 @@ const touching = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
       assert.deepStrictEqual(yield* store.find(resource.url), Option.some(wanted))
       const seen = Effect.map(
-        store.findSubscribed(account.id, resource.url),
+        store.findSubscribed(account.id, resource.url, 0),
         Option.map(({ resource }) => statusOf(resource, "topic"))
       )
       const shown = Option.some(statusOf(wanted, "topic"))

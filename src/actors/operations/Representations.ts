@@ -1,4 +1,5 @@
 import { Effect, Option } from "effect"
+import type { Entry } from "#domain/feed/Entry.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type ResourceProfile, statusOf } from "#domain/poll/Resource.ts"
@@ -38,11 +39,13 @@ export const makeRepresentations = Effect.gen(function*() {
     }
   )
 
+  /** `newest` are the selected entries, if known. */
   const readResource = Effect.fnUntraced(function*(
     resource: ResourceProfile,
     format: Format | undefined,
     topic: string,
-    selection: EntrySelection
+    selection: EntrySelection,
+    newest?: ReadonlyArray<Entry>
   ) {
     const document = resource.kind === "feed" || selection.count === 0
       ? Option.none()
@@ -50,7 +53,7 @@ export const makeRepresentations = Effect.gen(function*() {
     return {
       status: statusOf(resource, topic),
       ...(resource.header === undefined ? {} : { header: resource.header }),
-      entries: (yield* readEntries(selection, [resource.id])).map(({ entry }) => entry),
+      entries: newest ?? (yield* readEntries(selection, [resource.id])).map(({ entry }) => entry),
       ...(Option.isNone(document) ? {} : { document: document.value }),
       ...(format === undefined ? {} : { format })
     } satisfies Representation

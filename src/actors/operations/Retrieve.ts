@@ -29,8 +29,11 @@ export const makeRetrieve = Effect.gen(function*() {
   const { readEntries, readResource } = yield* makeRepresentations
 
   /** Finds the resource of a topic. Waits for the first document of a new one. */
-  const findResource = Effect.fnUntraced(function*({ awaitDocument, caller }: RetrieveRequest, topic: Topic.Topic) {
-    const find = refuseStoreErrors(resources.findSubscribed(caller.account.id, topic.canonical))
+  const findResource = Effect.fnUntraced(function*(request: RetrieveRequest, topic: Topic.Topic) {
+    const { awaitDocument, caller } = request
+    const find = refuseStoreErrors(
+      resources.findSubscribed(caller.account.id, topic.canonical, isOfNewest(request) ? request.count : 0)
+    )
     const found = yield* find
     if (Option.isNone(found) || found.value.resource.lastFetch !== undefined || awaitDocument === false) return found
     yield* Effect.ignore(partitions.firstFetch(Topic.partitionOf(topic.host), found.value.resource.id))
@@ -45,7 +48,8 @@ export const makeRetrieve = Effect.gen(function*() {
         `Please, make sure you are subscribed to that feed: no subscription to ${Topic.quote(given)}.`
       )
     }
-    return yield* readResource(found.value.resource, found.value.format, given, request)
+    const { format, newest, resource } = found.value
+    return yield* readResource(resource, format, given, request, isOfNewest(request) ? newest : undefined)
   })
 
   /** `description` names the search in the sentence of a refusal. */
@@ -97,6 +101,10 @@ export const makeRetrieve = Effect.gen(function*() {
     )
   })
 })
+
+/** True for a retrieve of the newest entries, which come with the resource. */
+const isOfNewest = ({ after, before, ids, order }: RetrieveRequest): boolean =>
+  after === undefined && before === undefined && ids === undefined && order !== "stored"
 
 /** The URL of a retrieve of several feeds, which names them together. */
 const urlOf = ({ callback }: RetrieveRequest, search: Search.Search, baseUrl: string): string => {

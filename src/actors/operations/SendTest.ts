@@ -133,7 +133,7 @@ const makeReadNotification = Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
       if (topic === sampleTopic(baseUrl)) return sampleNotification(now)
       const { canonical } = yield* parseTopic(topic, caller, "topic")
-      const found = yield* refuseStoreErrors(resources.findSubscribed(caller.account.id, canonical))
+      const found = yield* refuseStoreErrors(resources.findSubscribed(caller.account.id, canonical, 0))
       if (Option.isNone(found)) {
         return yield* refuseNotSubscribed(
           `You are not subscribed to ${Topic.quote(topic)}; leave topic out for a test with a sample.`

@@ -55,6 +55,8 @@ export type Announcement =
 export interface SubscribedResource {
   readonly resource: ResourceProfile
   readonly format?: Format
+  /** The newest entries, in the order of `EntryStore.page`. Absent for large entries, which take a read of their own. Immutable. */
+  readonly newest?: ReadonlyArray<Entry>
 }
 
 /** The resources that a ping of a topic reaches. */
@@ -79,12 +81,13 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   /** By canonical topic. */
   readonly find: (url: string) => Effect.Effect<Option.Option<ResourceState>, StoreError>
   /**
-   * A canonical topic in the view of an account: its profile, and the format of the account's oldest subscription. None without a
-   * subscription. Beyond a thousand subscriptions, an old one stands for the oldest. Cheaper than `find`.
+   * A canonical topic in the view of an account: its profile, the format of the account's oldest subscription, and at most `entryCount`
+   * entries. None without a subscription. Beyond a thousand subscriptions, an old one stands for the oldest. Cheaper than `find`.
    */
   readonly findSubscribed: (
     accountId: number,
-    url: string
+    url: string,
+    entryCount: number
   ) => Effect.Effect<Option.Option<SubscribedResource>, StoreError>
   /** What a ping of a canonical topic reaches, with at most `maxFragments` fragments. Batched over callers, and cheaper than `find`. */
   readonly findPinged: (topic: string, maxFragments: number) => Effect.Effect<PingedTopic, StoreError>

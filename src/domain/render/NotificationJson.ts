@@ -45,23 +45,14 @@ export const renderJson = ({ status, header, entries, retrieve }: JsonNotificati
   return `${head.slice(0, -1)},"items":[${items}]}`
 }
 
-interface RetrievedItems {
-  readonly entries: ReadonlyArray<Entry>
-  readonly json: string
-}
-
-/** Items of retrieve responses by their first entry. Requests that share a read have the same entries, and render these once. */
-const retrieved = new AttachedValue<Entry, RetrievedItems>()
+/** Items of retrieve responses by their entries. Requests with the same array of entries render it once. */
+const retrieved = new AttachedValue<ReadonlyArray<Entry>, string>()
 
 const renderRetrieved = (entries: ReadonlyArray<Entry>): string => {
-  const [first] = entries
-  if (first === undefined) return ""
-  const known = retrieved.get(first)
-  if (known?.entries.length === entries.length && known.entries.every((entry, i) => entry === entries[i])) {
-    return known.json
-  }
+  const known = retrieved.get(entries)
+  if (known !== undefined) return known
   const json = entries.map((entry) => stringify(toItem(entry, true))).join(",")
-  retrieved.set(first, { entries, json })
+  retrieved.set(entries, json)
   return json
 }
 

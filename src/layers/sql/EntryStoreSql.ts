@@ -3,7 +3,6 @@ import type { SqlClient } from "effect/sql"
 import { hashString } from "#domain/Fingerprint.ts"
 import { ContentRoom, smallContentBytes } from "#domain/ports/ContentRoom.ts"
 import { type EntryPage, EntryStore, maxPageBytes, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
-import { rowsOfInputs, sharedReads } from "./Batched.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
 import { decodeEntry } from "./StoredJson.ts"
@@ -36,21 +35,19 @@ const storedEntryOf = (row: EntryRow): StoredEntry => ({
   firstSeen: row.first_seen
 })
 
-/** Maximum of bytes of a page that shares its statement. */
+/** Maximum of bytes of the entries that share a statement with those of other resources. */
 const maxSharedBytes = smallContentBytes / 4
 
-/** The newest entries of resources ($1), as many as each reader wants ($2). The bodies of a large page are null. */
-const newestSql = `
-  select wanted.position::float8 as position, e.resource, e.bytes, e.first_seen, e.body
-  from unnest($1::int8[], $2::int4[]) with ordinality wanted(id, count, position)
-  cross join lateral (
-    select ${entrySelect}, case when sum(octet_length(body)) over () <= ${maxSharedBytes} then body end as body,
-      ${time} as time, seq
+/** Query of the newest entries of a resource as one JSON array, `entries`. Null for more than `maxSharedBytes`, which are not read. */
+export const selectNewest = (resourceId: string, count: string): string => `
+  select case when count(*) = count(body) then '[' || coalesce(string_agg(body, ',' order by time desc, seq desc), '') || ']' end
+    as entries
+  from (
+    select case when sum(octet_length(body)) over () <= ${maxSharedBytes} then body end as body, ${time} as time, seq
     from (
-      select * from entries where resource_id = wanted.id order by ${time} desc, seq desc limit wanted.count
+      select * from entries where resource_id = ${resourceId} order by ${time} desc, seq desc limit ${count}
     ) newest
-  ) e
-  order by wanted.position, e.time desc, e.seq desc`
+  ) sized`
 
 export const layer = Layer.effect(
   EntryStore,
@@ -60,44 +57,10 @@ export const layer = Layer.effect(
   )
 )
 
-const readPage = (sql: SqlClient.SqlClient) => {
-  const readNewest = makeReadNewest(sql)
-  return Effect.fnUntraced(function*(query: PageQuery) {
-    const [first, ...others] = new Set(query.resourceIds)
-    const isStored = query.order === "stored"
-    const isPlain = !isStored && others.length === 0 && query.before === undefined && query.after === undefined
-    const newest = isPlain && first !== undefined
-      ? yield* readNewest({ resourceId: first, count: query.count })
-      : undefined
-    if (newest?.isSmall === true) return newest.page
-    return yield* run(isStored && others.length > 0 ? readOrdered(sql, query) : selectPage(sql, query))
-  })
-}
-
-interface NewestEntries {
-  readonly resourceId: number
-  readonly count: number
-}
-
-/**
- * The newest entries of resources: the common page, with a statement for all its readers. `isSmall` is false for entries of more than
- * `maxSharedBytes`, which each reader reads alone.
- */
-const makeReadNewest = (sql: SqlClient.SqlClient) =>
-  sharedReads<NewestEntries, { readonly page: EntryPage; readonly isSmall: boolean }>({
-    keyOf: ({ count, resourceId }) => `${resourceId} ${count}`,
-    maxInputs: 32,
-    run: Effect.fnUntraced(function*(wanted) {
-      const rows = yield* run(sql.unsafe<EntryRow & { readonly position: number }>(newestSql, [
-        column.ids(wanted.map(({ resourceId }) => resourceId)),
-        column.integers(wanted.map(({ count }) => count))
-      ]))
-      return rowsOfInputs(rows, wanted).map((own) => {
-        const isSmall = own.every(({ body }) => body !== null)
-        return { isSmall, page: { _tag: "Page", entries: isSmall ? own.map(storedEntryOf) : [] } }
-      })
-    })
-  })
+const readPage = (sql: SqlClient.SqlClient) => (query: PageQuery) =>
+  run(
+    query.order === "stored" && new Set(query.resourceIds).size > 1 ? readOrdered(sql, query) : selectPage(sql, query)
+  )
 
 /** Gets the room before the transaction, because the writes of the resources wait for its end. */
 const readOrdered = (sql: SqlClient.SqlClient, query: PageQuery) =>

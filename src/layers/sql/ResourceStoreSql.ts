@@ -4,6 +4,7 @@ import { ResourceStore, type SubscribedResource } from "#domain/ports/ResourceSt
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import { batched, rowsOfInputs, sharedReads } from "./Batched.ts"
 import { isOneOf } from "./Conditions.ts"
+import { selectNewest } from "./EntryStoreSql.ts"
 import { announceFirst } from "./FirstAnnouncement.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { makeFindPinged } from "./PingedTopics.ts"
@@ -20,6 +21,7 @@ import {
   selectResources
 } from "./ResourceRows.ts"
 import { makeTouches } from "./ResourceTouches.ts"
+import { makeDecodeEntries } from "./StoredJson.ts"
 import { formats } from "./SubscriptionRows.ts"
 import { column, urlKey } from "./Values.ts"
 
@@ -80,47 +82,60 @@ const makeLoad = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState)
 interface SeenRow extends ProfileRow {
   /** Index of the input, from 1. */
   readonly position: number
-  readonly id: number
+  /** Id of the resource. */
+  readonly key: bigint
   readonly format: number | null
+  /** JSON; null for large entries. */
+  readonly entries: string | null
 }
 
 interface WantedTopic {
   readonly accountId: number
   readonly url: string
+  readonly entryCount: number
 }
 
 const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceProfile) => ResourceProfile) => {
+  const toSubscribed = makeToSubscribed(withTouch)
   const find = sharedReads<WantedTopic, Option.Option<SubscribedResource>>({
-    keyOf: ({ accountId, url }) => `${accountId} ${url}`,
-    maxInputs: 100,
+    keyOf: ({ accountId, entryCount, url }) => `${accountId} ${entryCount} ${url}`,
+    maxInputs: 32,
     run: Effect.fnUntraced(function*(wanted) {
       const rows = yield* run(sql.unsafe<SeenRow>(seenSql, [
         column.texts(wanted.map(({ url }) => url)),
-        column.integers(wanted.map(({ accountId }) => accountId))
+        column.integers(wanted.map(({ accountId }) => accountId)),
+        column.integers(wanted.map(({ entryCount }) => entryCount))
       ]))
-      return rowsOfInputs(rows, wanted).map(([row]) => Option.map(Option.fromUndefinedOr(row), subscribedOf(withTouch)))
+      return rowsOfInputs(rows, wanted).map(([row]) => Option.map(Option.fromUndefinedOr(row), toSubscribed))
     })
   })
-  return Effect.fnUntraced(function*(accountId: number, url: string) {
-    return url.includes("\u0000") ? Option.none() : yield* find({ accountId, url })
+  return Effect.fnUntraced(function*(accountId: number, url: string, entryCount: number) {
+    return url.includes("\u0000") ? Option.none() : yield* find({ accountId, url, entryCount })
   })
 }
 
-const subscribedOf =
-  (withTouch: (resource: ResourceProfile) => ResourceProfile) => (row: SeenRow): SubscribedResource => {
+const makeToSubscribed = (withTouch: (resource: ResourceProfile) => ResourceProfile) => {
+  const decodeEntries = makeDecodeEntries()
+  return (row: SeenRow): SubscribedResource => {
     const { format } = formats[row.format ?? -1] ?? {}
-    return { resource: withTouch(profileOf(row.id, row)), ...(format !== undefined && { format }) }
+    return {
+      resource: withTouch(profileOf(Number(row.key), row)),
+      ...(format !== undefined && { format }),
+      ...(row.entries !== null && { newest: decodeEntries(row.entries) })
+    }
   }
+}
 
 /**
- * The resources of URLs ($1), each with the format of the oldest subscription of an account ($2); with more than 1,000, the oldest of 1,000.
+ * The resources of URLs ($1), each with the format of the oldest subscription of an account ($2), and with its newest entries, as many as
+ * the reader wants ($3). With more than 1,000 subscriptions, the oldest of 1,000 counts.
  *
  * `limit 1` makes the join a look-up per URL. The query of the subscriptions follows the order of the unique index. In the order of the
  * primary key, or without an order, PostgreSQL expects an early match and walks the subscriptions of all accounts.
  */
 export const seenSql = `
-  select wanted.position::float8 as position, found.key::float8 as id, u.format, found.*
-  from unnest($1::text[], $2::int4[]) with ordinality wanted(url, account, position)
+  select wanted.position::float8 as position, u.format, found.*, newest.entries
+  from unnest($1::text[], $2::int4[], $3::int4[]) with ordinality wanted(url, account, count, position)
   cross join lateral (
     select r.id as key, ${profileSelect} from ${resourceTables}
     where r.key = ${urlKey("wanted.url")} and r.url = wanted.url limit 1
@@ -130,4 +145,5 @@ export const seenSql = `
       select id, format from subscriptions where resource_id = found.key and account_id = wanted.account
       order by endpoint, face limit 1000
     ) mine order by id limit 1
-  ) u`
+  ) u
+  cross join lateral (${selectNewest("found.key", "wanted.count")}) newest`

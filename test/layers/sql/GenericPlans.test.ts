@@ -22,7 +22,7 @@ const runAll = Effect.gen(function*() {
   const outbox = yield* Outbox
   const pings = yield* Pings
   yield* resources.find(resource.url)
-  yield* resources.findSubscribed(account.id, resource.url)
+  yield* resources.findSubscribed(account.id, resource.url, 10)
   yield* resources.findPinged(resource.url, 10)
   yield* resources.load(resource.id)
   const [first] = yield* record(found(resource, [entry("a"), entry("b")]))

@@ -83,6 +83,25 @@ for (const engine of engines) {
           assert.deepStrictEqual(all.map(({ ids }) => [...ids]), [[resource.id], [], []])
         }))
 
+      it.effect("leaves out large entries of a subscribed resource, and gives the others of the same statement", () =>
+        Effect.gen(function*() {
+          const store = yield* ResourceStore
+          const { account, resource: large } = yield* newSubscription()
+          const { resource: small } = yield* subscribe(wantedBy(account.id))
+          const content = [{ value: "x".repeat(100 * 1024), type: "text" }]
+          const [a, b, c] = [entry("a", { content }), entry("b", { content }), entry("c", { content })]
+          yield* record(found(large, [a, b, c]))
+          yield* record(found(small, [entry("small")]))
+          const newest = yield* Effect.forEach(
+            [[large, 2], [large, 3], [small, 3]] as const,
+            ([{ url }, count]) => store.findSubscribed(account.id, url, count),
+            { concurrency: "unbounded" }
+          )
+          assert.deepStrictEqual(newest.map((one) => Option.getOrUndefined(one)?.newest), [[c, b], undefined, [
+            entry("small")
+          ]])
+        }))
+
       it.effect(
         "finds the subscribed resource of an account by index, with any number of subscriptions",
         () =>
@@ -100,14 +119,16 @@ for (const engine of engines) {
             yield* sql`analyze subscriptions`
             const plan = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain ${seenSql}`, [
               column.texts([resource.url]),
-              column.integers([account.id])
+              column.integers([account.id]),
+              column.integers([10])
             ])
             const steps = plan.map((row) => row["QUERY PLAN"]).join("\n")
             assert.include(steps, "using subscriptions_resource_id_account_id_endpoint_face_key")
             assert.notInclude(steps, "subscriptions_pkey")
             const run = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${seenSql}`, [
               column.texts([popular.url]),
-              column.integers([account.id])
+              column.integers([account.id]),
+              column.integers([10])
             ])
             const read = run.map((row) => /subscriptions.*actual rows=([\d.]+)/.exec(row["QUERY PLAN"])?.[1])
             assert.deepStrictEqual(read.filter((rows) => rows !== undefined).map(Number), [1_000])
