@@ -21,7 +21,7 @@ import {
   selectResources
 } from "./ResourceRows.ts"
 import { makeTouches } from "./ResourceTouches.ts"
-import { makeDecodeEntries } from "./StoredJson.ts"
+import { decodeEntries, keepDecoded } from "./StoredJson.ts"
 import { formats } from "./SubscriptionRows.ts"
 import { column, urlKey } from "./Values.ts"
 
@@ -114,14 +114,17 @@ const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: Resource
   })
 }
 
+/** Characters of the entries that stay in memory, at most: about 100 pages, which clients mostly read again unchanged. */
+const maxKeptLength = 2 * 1024 * 1024
+
 const makeToSubscribed = (withTouch: (resource: ResourceProfile) => ResourceProfile) => {
-  const decodeEntries = makeDecodeEntries()
+  const decodePage = keepDecoded(decodeEntries, maxKeptLength)
   return (row: SeenRow): SubscribedResource => {
     const { format } = formats[row.format ?? -1] ?? {}
     return {
       resource: withTouch(profileOf(Number(row.key), row)),
       ...(format !== undefined && { format }),
-      ...(row.entries !== null && { newest: decodeEntries(row.entries) })
+      ...(row.entries !== null && { newest: decodePage(row.entries) })
     }
   }
 }

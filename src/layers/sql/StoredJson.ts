@@ -1,5 +1,4 @@
 import { Schema } from "effect"
-import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { ServerProfile } from "#domain/poll/ServerProfile.ts"
@@ -95,30 +94,35 @@ export const decodeStrings = Schema.decodeSync(Schema.fromJsonString(Schema.Arra
 // Polls, fan-outs and streams read thousands of these per second. A Schema takes 17 µs per header, a cast 2 µs.
 export const decodeHeader = (json: string): FeedHeader => JSON.parse(json)
 export const decodeEntry = (json: string): Entry => JSON.parse(json)
-
-/** Characters of the entries that `makeDecodeEntries` keeps, at most: about 100 pages. */
-const maxKeptLength = 2 * 1024 * 1024
+export const decodeEntries = (json: string): ReadonlyArray<Entry> => JSON.parse(json)
+export const decodeStatus = (json: string): Omit<Status, "feed"> => JSON.parse(json)
 
 /**
- * Makes a decoder of arrays of entries that keeps the latest results. Equal texts get the same array, so that an array that many requests
- * read one after the other is also rendered once.
+ * Makes a decoder that keeps results for `maxLength` characters of JSON. Equal texts get the same value, which must be immutable.
+ *
+ * A full memory takes no further results, and is emptied after misses of 16 times its length. A memory that replaced its oldest result at each
+ * miss would cost garbage collections: readers of more pages than it holds would move each page to the old generation for nothing.
  */
-export const makeDecodeEntries = () => {
-  const kept = new BoundedMap<string, ReadonlyArray<Entry>>(Infinity, {
-    touchOnGet: true,
-    weightOf: (_, json) => json.length,
-    maxWeight: maxKeptLength
-  })
-  return (json: string): ReadonlyArray<Entry> => {
+export const keepDecoded = <A extends object>(decode: (json: string) => A, maxLength: number) => {
+  const kept = new Map<string, A>()
+  let keptLength = 0
+  let missedLength = 0
+  return (json: string): A => {
     const known = kept.get(json)
     if (known !== undefined) return known
-    const entries: ReadonlyArray<Entry> = JSON.parse(json)
-    kept.set(json, entries)
-    return entries
+    missedLength += json.length
+    if (missedLength > 16 * maxLength) {
+      kept.clear()
+      keptLength = missedLength = 0
+    }
+    const value = decode(json)
+    if (keptLength + json.length <= maxLength) {
+      kept.set(json, value)
+      keptLength += json.length
+    }
+    return value
   }
 }
-
-export const decodeStatus = (json: string): Omit<Status, "feed"> => JSON.parse(json)
 
 /** For a value whose reader checks it. */
 export const decodeUnknown = (json: string): unknown => JSON.parse(json)

@@ -1,27 +1,37 @@
 import { assert, describe, it } from "@effect/vitest"
-import { makeDecodeEntries } from "#layers/sql/StoredJson.ts"
+import { decodeEntries, keepDecoded } from "#layers/sql/StoredJson.ts"
 
-const pageOf = (id: string, length: number) =>
-  JSON.stringify([{ id, content: [{ value: "x".repeat(length), type: "text" }] }])
-
-describe("makeDecodeEntries", () => {
-  it("gives equal texts the same entries, and other texts others", () => {
-    const decode = makeDecodeEntries()
-    const [a, other] = [decode(pageOf("a", 10)), decode(pageOf("b", 10))]
-    assert.deepStrictEqual(a, [{ id: "a", content: [{ value: "xxxxxxxxxx", type: "text" }] }])
-    assert.deepStrictEqual(other, [{ id: "b", content: [{ value: "xxxxxxxxxx", type: "text" }] }])
-    assert.strictEqual(decode(pageOf("a", 10)), a)
-    assert.strictEqual(decode(pageOf("b", 10)), other)
+describe("keepDecoded", () => {
+  it("gives equal texts the same value, and other texts others", () => {
+    const decode = keepDecoded(decodeEntries, 1_000)
+    const [a, b] = [decode(`[{"id":"a"}]`), decode(`[{"id":"b"}]`)]
+    assert.deepStrictEqual([a, b], [[{ id: "a" }], [{ id: "b" }]])
+    assert.strictEqual(decode(`[{"id":"a"}]`), a)
+    assert.strictEqual(decode(`[{"id":"b"}]`), b)
   })
 
-  it("keeps 2 MiB of text, and drops the page that was read the longest time ago", () => {
-    const decode = makeDecodeEntries()
-    const decodePage = (id: string) => decode(pageOf(id, 700 * 1024))
-    const [a, b] = [decodePage("a"), decodePage("b")]
-    assert.strictEqual(decodePage("a"), a)
-    const c = decodePage("c")
-    assert.strictEqual(decodePage("a"), a)
-    assert.strictEqual(decodePage("c"), c)
-    assert.notStrictEqual(decodePage("b"), b)
+  it("keeps as many characters as it may, and begins anew after misses of 16 times as many", () => {
+    const decoded: Array<string> = []
+    const decode = keepDecoded((json) => {
+      decoded.push(json)
+      return { json }
+    }, 20)
+    const decodeAll = (...texts: ReadonlyArray<string>) => {
+      decoded.length = 0
+      texts.forEach((text) => assert.deepStrictEqual(decode(text), { json: text }))
+      return decoded.slice()
+    }
+    const [a, b, c, long] = ["a", "b", "c", "d"].map((letter, i) => letter.repeat(i < 3 ? 10 : 21)) as [
+      string,
+      string,
+      string,
+      string
+    ]
+    assert.deepStrictEqual(decodeAll(a, b, a, b), [a, b])
+    assert.deepStrictEqual(decodeAll(c, a, b, c, long, long), [c, c, long, long])
+    const misses = Array.from({ length: 23 }, () => c) // with those above, 312 of 320 characters
+    decodeAll(...misses)
+    assert.deepStrictEqual(decodeAll(a, b), [])
+    assert.deepStrictEqual(decodeAll(c, c, a, a, b), [c, a, b])
   })
 })
