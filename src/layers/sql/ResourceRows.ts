@@ -1,5 +1,6 @@
 import { maxAskers, maxCountedSubscribers, type ResourceProfile, type ResourceState } from "#domain/poll/Resource.ts"
 import { hasRow, isLive } from "./Conditions.ts"
+import { decodeHeader, keepDecoded } from "./StoredJson.ts"
 import {
   innerColumns,
   type InnerField,
@@ -30,8 +31,16 @@ const selectList = (columns: ReadonlyArray<StoredColumn>): string =>
 /** Columns of a `ProfileRow` from `resourceTables`. */
 export const profileSelect = selectList(profileColumns)
 
+/** Characters of the headers that stay in memory for brief lists, at most: clients mostly read the same pages again. */
+const maxKeptLength = 256 * 1024
+
+const keepHeaders = keepDecoded(decodeHeader, maxKeptLength)
+
 /** The columns of a brief list, all of `resources`. */
-const briefColumns = profileColumns.filter(({ field }) => field === "kind" || field === "header")
+const briefColumns = profileColumns.flatMap((column) => {
+  if (column.field === "header") return [{ ...column, codec: { ...column.codec, decode: keepHeaders } }]
+  return column.field === "kind" ? [column] : []
+})
 
 export type BriefProfileRow = Pick<ProfileRow, "kind" | "header">
 
