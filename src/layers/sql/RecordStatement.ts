@@ -120,9 +120,13 @@ const partsOf = (shape: RecordShape) => {
  *           locked: another owner waits here         n          numbered notifications, with the whole feed where the
  *   s0-s2   the next states of the resources                    hub face needs the feed
  *   e, x    new entries, and changed entries         s, d0      subscriptions to notify, numbered per account
- *   d       the outbox                               a, l       credits and the ledger
+ *   d       the outbox                               a, b, l    credits, the balances before, and the ledger
  *
  * Resources are locked in order of id, subscriptions behind their resource, accounts last and in order of id: no deadlock.
+ *
+ * All runners charge the same accounts. An update of a row that has changed since the start of the statement would prepare the whole
+ * statement once more, and so would `for update`. An upsert takes the newest row as it is. It never inserts: the locked subscriptions keep
+ * their accounts from being deleted.
  */
 const makeRecordSql = (shape: RecordShape): string => {
   const part = partsOf(shape)
@@ -175,21 +179,23 @@ s as (
 ),
 d0 as (select s.*, row_number() over (partition by s.account_id order by s.notification_id, s.id) as place from s),
 c as (select account_id, count(*) as spent from d0 group by account_id),
-k as (select o.id, c.spent from accounts o join c on c.account_id = o.id order by o.id for no key update of o),
 a as (
-  update accounts o set credits = o.credits - k.spent from k where o.id = k.id
-  returning o.id, o.credits + k.spent as balance, k.spent
+  insert into accounts (id, login, password_hash, created_at, credits) overriding system value
+  select o.id, o.login, o.password_hash, o.created_at, c.spent from c join accounts o on o.id = c.account_id order by o.id
+  on conflict (id) do update set credits = accounts.credits - excluded.credits
+  returning id, credits
 ),
+b as (select a.id, a.credits + c.spent as balance, c.spent from a join c on c.account_id = a.id),
 l as (
   insert into credit_ledger (account_id, kind, bucket, delta)
-  select id, 0, date_trunc('hour', ${now}, 'UTC'), -spent from a order by id
+  select id, 0, date_trunc('hour', ${now}, 'UTC'), -spent from b order by id
   on conflict (account_id, bucket, kind) do update set delta = credit_ledger.delta + excluded.delta
 ),
 d as (
   insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at, ${stateColumns})
-  select d0.notification_id, d0.id, d0.sequence, d0.partition, a.balance - d0.place, ${now}, ${now},
+  select d0.notification_id, d0.id, d0.sequence, d0.partition, b.balance - d0.place, ${now}, ${now},
     ${stateValues("d0.state")}
-  from d0 join a on a.id = d0.account_id order by d0.notification_id, d0.id
+  from d0 join b on b.id = d0.account_id order by d0.notification_id, d0.id
   returning id, notification_id, subscription_id, sequence, credits, state
 )
 select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,

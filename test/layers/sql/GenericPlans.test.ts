@@ -168,6 +168,18 @@ for (const engine of engines) {
           yield* runAll
           yield* assertNoWholeScans
         }))
+
+      it.effect("charges accounts by an upsert, because an update of a changed row prepares the whole statement again", () =>
+        Effect.gen(function*() {
+          yield* runAll
+          const records = (yield* selectPrepared).filter(({ statement }) => statement.includes("credit_ledger"))
+          assert.isAtLeast(records.length, 1)
+          for (const statement of records) {
+            const plan = (yield* explain(statement)).join("\n")
+            assert.include(plan, "Conflict Arbiter Indexes: accounts_pkey")
+            assert.notInclude(plan, "Update on accounts")
+          }
+        }))
     })
   })
 }

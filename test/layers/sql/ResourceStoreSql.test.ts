@@ -1,8 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Fiber, Latch, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { sqlWithGenericPlans } from "#layers/sql/GenericPlans.ts"
 import { seenSql } from "#layers/sql/ResourceStoreSql.ts"
 import { column } from "#layers/sql/Values.ts"
 import { engines } from "#test/support/Databases.ts"
@@ -14,6 +15,7 @@ import {
   newSubscription,
   record,
   subscribe,
+  unique,
   wantedBy
 } from "#test/support/StoreFixture.ts"
 import { storesSql } from "#test/support/StoresSql.ts"
@@ -71,6 +73,35 @@ for (const engine of engines) {
             assert.deepStrictEqual(signatures, [5n, 6n])
           }))
       }
+
+      // The embedded engine runs one transaction after the other.
+      it.effect.runIf(engine.name === "server")(
+        "charges the newest state of an account that another runner changes meanwhile",
+        () =>
+          Effect.gen(function*() {
+            const sql = yield* SqlClient.SqlClient
+            const otherSession = yield* sqlWithGenericPlans
+            const { account, resource } = yield* newSubscription()
+            const changed = yield* Latch.make(false)
+            const recording = yield* Effect.forkChild(
+              Effect.andThen(changed.await, record(found(resource, [entry("a")])))
+            )
+            const login = unique("renamed")
+            yield* sql.withTransaction(Effect.gen(function*() {
+              yield* sql`update accounts set credits = 100, login = ${login} where id = ${account.id}`
+              yield* changed.open
+              yield* otherSession<{ waiting: number }>`select count(*)::int4 as waiting from pg_stat_activity
+              where datname = current_database() and wait_event_type = 'Lock'`.pipe(
+                Effect.repeat({ until: ([row]) => row?.waiting === 1, schedule: Schedule.spaced("10 millis") })
+              )
+            }))
+            const deliveries = yield* Fiber.join(recording)
+            assert.deepStrictEqual(deliveries.map(({ credits }) => credits), [99])
+            const accounts = yield* sql<{ login: string; credits: number }>`
+            select login, credits::float8 as credits from accounts where id >= ${account.id} order by id`
+            assert.deepStrictEqual(accounts, [{ login, credits: 99 }])
+          })
+      )
 
       it.effect("gives the alarm of a watched resource that a race has noted as unwatched", () =>
         Effect.gen(function*() {
