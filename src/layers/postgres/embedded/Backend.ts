@@ -2,7 +2,7 @@ import { PGlite } from "@electric-sql/pglite"
 import { EmscriptenBuiltinFilesystem } from "@electric-sql/pglite/basefs"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
 import { fstatSync } from "node:fs"
-import { join, relative } from "node:path"
+import { basename, join, relative } from "node:path"
 import { setFlagsFromString } from "node:v8"
 import { CommitSync } from "./CommitSync.ts"
 import { NextLogFile } from "./NextLogFile.ts"
@@ -29,7 +29,7 @@ export const openBackend = async (
 ): Promise<Backend> => {
   const commits = new CommitSync(crash)
   const database = new Database({
-    fs: new DurableFiles(cluster, commits),
+    fs: new DurableFiles(cluster, commits, crash),
     extensions: { pg_trgm },
     startParams: [...PGlite.defaultStartParams.filter((parameter) => parameter !== "-F"), ...configuration],
     onStderr: (line) => {
@@ -161,11 +161,13 @@ const changes = ["setattr", "mknod", "rename", "unlink", "rmdir", "symlink"]
 class DurableFiles extends EmscriptenBuiltinFilesystem {
   readonly #cluster: Promise<string>
   readonly #commits: CommitSync
+  readonly #crash: (error: unknown) => never
 
-  constructor(cluster: Promise<string>, commits: CommitSync) {
+  constructor(cluster: Promise<string>, commits: CommitSync, crash: (error: unknown) => never) {
     super()
     this.#cluster = cluster
     this.#commits = commits
+    this.#crash = crash
   }
 
   /** Runs after the program is loaded and before the backend starts, because recovery after a crash writes and syncs too. */
@@ -190,12 +192,11 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
 
   #patchStreams(streams: Operations, root: string): void {
     const commits = this.#commits
-    const nextLogFile = new NextLogFile()
-    const pathOf = ({ path }: NodeStream) => join(root, relative(PGlite.paths.PGDATA, path))
+    const nextLogFile = new NextLogFile(join(root, "pg_wal"), this.#crash)
     streams["fsync"] = (stream) => {
       if (stream.nfd === undefined) return 0
       if (isLog(stream)) {
-        commits.commit({ descriptor: stream.nfd, path: pathOf(stream) })
+        commits.commit({ descriptor: stream.nfd, path: join(root, relative(PGlite.paths.PGDATA, stream.path)) })
       } else {
         commits.flush()
         commits.sync(stream.nfd)
@@ -203,7 +204,7 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
       return 0
     }
     patch(streams, "write", (stream, ...more) => {
-      if (isLog(stream)) void nextLogFile.prepareAfter(pathOf(stream), Number(more[3]))
+      if (isLog(stream)) void nextLogFile.prepareAfter(basename(stream.path), Number(more[3]))
       else if (commits.isPending && !isExtension(stream, more)) commits.flush()
     })
     patch(streams, "close", ({ nfd }) => nfd !== undefined && commits.close(nfd))

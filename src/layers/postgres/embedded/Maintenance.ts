@@ -17,10 +17,11 @@ const defaults: MaintenanceOptions = {
 }
 
 /**
- * Runs checkpoints, vacuums and freezes old transaction ids, syncs commits that did not wait for the disk, and discards plans, until the scope
+ * Runs checkpoints, vacuums and analyzes tables, freezes old transaction ids, syncs commits that did not wait for the disk, and discards plans, until the scope
  * closes. A server has processes for these.
  *
- * All statements wait meanwhile. So it vacuums at most one table per minute, the one with most dead rows.
+ * All statements wait for each of these. So one table per minute is vacuumed, the one with most dead rows, and analyzed by a statement of
+ * its own.
  */
 export const maintain = Effect.fnUntraced(function*(options: Partial<MaintenanceOptions> = {}) {
   const { checkpointBytes, freezeAge, isCopied } = { ...defaults, ...options }

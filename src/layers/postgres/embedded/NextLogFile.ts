@@ -1,53 +1,83 @@
 import * as fs from "node:fs"
-import { basename, dirname, join } from "node:path"
-import { syncDirectory } from "#layers/postgres/SyncDirectory.ts"
+import { join } from "node:path"
 
-/** PostgreSQL removes files of this prefix at its start, because it writes its own log files under such names first. */
+/** PostgreSQL makes its own log files under names of this prefix, and removes such files after a crash. */
 const draftName = "xlogtemp.windhover"
 
 /** Bytes of a file of the log: PostgreSQL's default, and that of the template. */
 const fileSize = 16 * 1024 * 1024
 
-/** Bytes of one write and its sync. A commit may have to wait for one of these, not for the whole file. */
+/** A sync of the log may wait for a write of this size, but never for the whole file. */
 const chunk = new Uint8Array(1024 * 1024)
 
 /**
- * Makes the next file of the write-ahead log in the thread pool, as soon as the current one is half full.
+ * Makes the next file of the write-ahead log in the thread pool, as soon as the current file is half full.
  *
- * PostgreSQL takes a file of that name, as one that it has recycled. Otherwise it would write and sync 16 MB when it needs the file, and all
- * statements would wait.
+ * PostgreSQL continues its log in a file of that name, as in a recycled file. Without the file, PostgreSQL writes and syncs 16 MB itself, and all
+ * statements wait.
  */
 export class NextLogFile {
+  readonly #directory: string
+  readonly #draft: string
+  readonly #crash: (error: unknown) => never
   #current: string | undefined
   #isRunning = false
 
-  /** Called for each write to the log, with the file's path. The promise ends with the work that this call has started. */
+  /** `directory` is that of the log. `crash` must not return: commits in a file whose name is not on disk are lost with the power. */
+  constructor(directory: string, crash: (error: unknown) => never) {
+    this.#directory = directory
+    this.#draft = join(directory, draftName)
+    this.#crash = crash
+    this.#removeDraft() // of a process that ended before it was complete
+  }
+
+  /**
+   * Makes the file behind `current` if a write at `position` makes `current` half full. The promise ends with the work that this call starts.
+   *
+   * An error of the disk leaves the file to PostgreSQL, which reports its own errors.
+   */
   async prepareAfter(current: string, position: number): Promise<void> {
     if (position < fileSize / 2 || this.#current === current || this.#isRunning) return
     this.#current = current
     this.#isRunning = true
+    const next = join(this.#directory, nextName(current))
     try {
-      await makeNextOf(current)
+      if (fs.existsSync(next)) return
+      await writeEmpty(this.#draft)
+      this.#publish(next)
     } catch {
-      // PostgreSQL makes the file when it needs it, and reports what is wrong, like a full disk.
+      this.#removeDraft()
     } finally {
       this.#isRunning = false
     }
   }
-}
 
-const makeNextOf = async (current: string): Promise<void> => {
-  const directory = dirname(current)
-  const next = join(directory, nextName(basename(current)))
-  if (fs.existsSync(next)) return
-  const draft = join(directory, draftName)
-  try {
-    await writeEmpty(draft)
-    // PostgreSQL may have made the file meanwhile, and a link replaces none. It may use the new one at once, so its name has to be on disk.
-    fs.linkSync(draft, next)
-    syncDirectory(directory)
-  } finally {
-    fs.rmSync(draft, { force: true })
+  /** Runs in one turn of the event loop, so that PostgreSQL, in the same thread, neither makes nor uses the file meanwhile. */
+  #publish(next: string): void {
+    if (fs.existsSync(next)) return this.#removeDraft()
+    const directory = fs.openSync(this.#directory, "r") // may fail, while the file has its draft name
+    try {
+      fs.renameSync(this.#draft, next)
+      this.#sync(directory)
+    } finally {
+      fs.closeSync(directory)
+    }
+  }
+
+  #sync(directory: number): void {
+    try {
+      fs.fsyncSync(directory)
+    } catch (error) {
+      this.#crash(error)
+    }
+  }
+
+  #removeDraft(): void {
+    try {
+      fs.rmSync(this.#draft, { force: true })
+    } catch {
+      // The next draft replaces this one.
+    }
   }
 }
 
@@ -63,14 +93,14 @@ const writeEmpty = async (path: string): Promise<void> => {
   }
 }
 
-/** A name has three numbers of 8 digits: the timeline, the number of 4 GiB of log, and the file in these. */
+const filesPer4GiB = 2 ** 32 / fileSize
+
+/** Returns the name of the file behind a file of the log. Names have 8 digits each for the timeline, the 4 GiB of log, and the file in the 4 GiB. */
 export const nextName = (name: string): string => {
-  const [timeline, file] = [
-    name.slice(0, 8),
-    Number.parseInt(name.slice(8, 16), 16) * filesPer4GiB + Number.parseInt(name.slice(16), 16) + 1
-  ]
-  const digits = (number: number) => number.toString(16).toUpperCase().padStart(8, "0")
-  return timeline + digits(Math.floor(file / filesPer4GiB)) + digits(file % filesPer4GiB)
+  const timeline = name.slice(0, 8)
+  const current = Number.parseInt(name.slice(8, 16), 16) * filesPer4GiB + Number.parseInt(name.slice(16), 16)
+  const next = current + 1
+  return timeline + hex(Math.floor(next / filesPer4GiB)) + hex(next % filesPer4GiB)
 }
 
-const filesPer4GiB = 2 ** 32 / fileSize
+const hex = (number: number): string => number.toString(16).toUpperCase().padStart(8, "0")

@@ -82,7 +82,8 @@ describe("Backend", () => {
       unlinkSync(name)
     }
     fs.renameSync = (from, to) => {
-      if (running.size > 0) early.push(`rename ${String(from)}`)
+      // The next file of the log is empty.
+      if (running.size > 0 && !String(from).endsWith("xlogtemp.windhover")) early.push(`rename ${String(from)}`)
       renameSync(from, to)
     }
     syncBuiltinESMExports()

@@ -1,59 +1,160 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import * as fs from "node:fs"
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import fs from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
+import * as os from "node:os"
 import * as path from "node:path"
 import { NextLogFile, nextName } from "#layers/postgres/embedded/NextLogFile.ts"
-import { temporaryDirectory } from "#test/support/Databases.ts"
 
-const first = "000000010000000000000001"
-const second = "000000010000000000000002"
+const current = "000000010000000000000001"
+const next = "000000010000000000000002"
+const draft = "xlogtemp.windhover"
 const half = 8 * 1024 * 1024
+const { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } = fs
 
 describe("NextLogFile", () => {
-  const prepare = (directory: string, position: number) =>
-    Effect.promise(() => new NextLogFile().prepareAfter(path.join(directory, first), position))
+  let directory: string
+  let crashes: Array<unknown>
+  /** Changes of names and their syncs, in their order. */
+  let events: Array<string>
+  /** The file handles of drafts log their writes and syncs in `events` as well. */
+  const { open } = fs.promises
 
-  it.effect("makes the next file with zeros once the current one is half full", () =>
-    Effect.gen(function*() {
-      const directory = yield* temporaryDirectory
-      yield* prepare(directory, half - 1)
-      assert.deepStrictEqual(fs.readdirSync(directory), [])
-      yield* prepare(directory, half)
-      assert.deepStrictEqual(fs.readdirSync(directory), [second])
-      const file = path.join(directory, second)
-      assert.isTrue(fs.readFileSync(file).equals(Buffer.alloc(16 * 1024 * 1024)))
-      assert.strictEqual(fs.statSync(file).mode & 0o777, 0o600)
-    }))
+  beforeEach(() => {
+    directory = fs.mkdtempSync(path.join(os.tmpdir(), "windhover-test-"))
+    crashes = []
+    events = []
+    replace({
+      fsyncSync: (file) => {
+        events.push(`sync ${path.basename(fs.readlinkSync(`/proc/self/fd/${file}`))}`)
+        fsyncSync(file)
+      },
+      renameSync: (from, to) => {
+        events.push(`rename ${path.basename(String(from))} to ${path.basename(String(to))}`)
+        renameSync(from, to)
+      }
+    })
+    fs.promises.open = async (...parameters) => {
+      const file = await open(...parameters)
+      const datasync = file.datasync.bind(file)
+      file.datasync = async () => {
+        events.push(`sync ${path.basename(String(parameters[0]))} of ${(await file.stat()).size / 1024 / 1024} MB`)
+        await datasync()
+      }
+      return file
+    }
+  })
 
-  it.effect("leaves a file that PostgreSQL has made, before or meanwhile", () =>
-    Effect.gen(function*() {
-      const directory = yield* temporaryDirectory
-      const file = path.join(directory, second)
-      const preparing = new NextLogFile().prepareAfter(path.join(directory, first), half)
-      fs.writeFileSync(file, "log")
-      yield* Effect.promise(() => preparing)
-      yield* prepare(directory, half)
-      assert.strictEqual(fs.readFileSync(file, "utf8"), "log")
-      assert.deepStrictEqual(fs.readdirSync(directory), [second])
-    }))
+  afterEach(() => {
+    replace({ closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync })
+    fs.promises.open = open
+    fs.rmSync(directory, { recursive: true })
+  })
 
-  it.effect("makes it once for each file", () =>
-    Effect.gen(function*() {
-      const directory = yield* temporaryDirectory
-      const files = new NextLogFile()
-      const prepareNext = Effect.promise(() => files.prepareAfter(path.join(directory, first), half))
-      yield* prepareNext
-      fs.rmSync(path.join(directory, second))
-      yield* prepareNext
-      assert.deepStrictEqual(fs.readdirSync(directory), [])
-    }))
+  const replace = (functions: Partial<typeof fs>) => {
+    Object.assign(fs, functions)
+    syncBuiltinESMExports()
+  }
 
-  it.effect("leaves a missing directory to PostgreSQL", () =>
-    Effect.gen(function*() {
-      const directory = path.join(yield* temporaryDirectory, "missing")
-      yield* prepare(directory, half)
-      assert.isFalse(fs.existsSync(directory))
-    }))
+  const make = () =>
+    new NextLogFile(directory, (error) => {
+      crashes.push(error)
+      throw error
+    })
+
+  const prepare = (position = half) => make().prepareAfter(current, position)
+
+  it("makes the next file with zeros once the current file is half full", async () => {
+    await prepare(half - 1)
+    assert.deepStrictEqual(fs.readdirSync(directory), [])
+    await prepare()
+    assert.deepStrictEqual(fs.readdirSync(directory), [next])
+    const file = path.join(directory, next)
+    assert.isTrue(fs.readFileSync(file).equals(Buffer.alloc(16 * 1024 * 1024)))
+    assert.strictEqual(fs.statSync(file).mode & 0o777, 0o600)
+  })
+
+  it("syncs each megabyte, and the new name in the same turn", async () => {
+    await prepare()
+    assert.deepStrictEqual(events, [
+      ...Array.from({ length: 16 }, (_, i) => `sync ${draft} of ${i + 1} MB`),
+      `rename ${draft} to ${next}`,
+      `sync ${path.basename(directory)}`
+    ])
+  })
+
+  it("leaves a file that PostgreSQL has made before", async () => {
+    fs.writeFileSync(path.join(directory, next), "log")
+    await prepare()
+    assert.deepStrictEqual(events, [])
+    assert.strictEqual(fs.readFileSync(path.join(directory, next), "utf8"), "log")
+  })
+
+  it("leaves a file that PostgreSQL has made meanwhile", async () => {
+    const preparing = prepare()
+    fs.writeFileSync(path.join(directory, next), "log")
+    await preparing
+    assert.strictEqual(fs.readFileSync(path.join(directory, next), "utf8"), "log")
+    assert.deepStrictEqual(fs.readdirSync(directory), [next])
+  })
+
+  it("makes a file once, and one file at a time", async () => {
+    const files = make()
+    const preparing = files.prepareAfter(current, half)
+    await files.prepareAfter(next, half)
+    await preparing
+    assert.deepStrictEqual(fs.readdirSync(directory), [next])
+    fs.rmSync(path.join(directory, next))
+    await files.prepareAfter(current, half)
+    assert.deepStrictEqual(fs.readdirSync(directory), [])
+  })
+
+  it("removes the draft of a process that was killed", () => {
+    fs.writeFileSync(path.join(directory, draft), "")
+    make()
+    assert.deepStrictEqual(fs.readdirSync(directory), [])
+  })
+
+  it("leaves the file to PostgreSQL when the directory has gone", async () => {
+    const files = make()
+    fs.rmSync(directory, { recursive: true })
+    await files.prepareAfter(current, half)
+    assert.isFalse(fs.existsSync(directory))
+    fs.mkdirSync(directory)
+  })
+
+  it("publishes no file when no descriptor is left for the sync of its name", async () => {
+    replace({
+      openSync: () => {
+        throw new Error("EMFILE")
+      }
+    })
+    await prepare()
+    assert.deepStrictEqual(fs.readdirSync(directory), [])
+    assert.deepStrictEqual(crashes, [])
+  })
+
+  it("ends the database when the name could not be synced", async () => {
+    const fault = new Error("EIO")
+    replace({
+      fsyncSync: () => {
+        throw fault
+      }
+    })
+    await prepare()
+    assert.deepStrictEqual(crashes, [fault])
+  })
+
+  it("replaces a draft that could not be removed", async () => {
+    fs.writeFileSync(path.join(directory, draft), "a part")
+    replace({
+      rmSync: () => {
+        throw new Error("EIO")
+      }
+    })
+    await prepare()
+    assert.deepStrictEqual(fs.readdirSync(directory), [next])
+    assert.strictEqual(fs.statSync(path.join(directory, next)).size, 16 * 1024 * 1024)
+  })
 
   it("counts to the next 4 GiB", () => {
     assert.strictEqual(nextName("00000001000000000000000F"), "000000010000000000000010")
