@@ -32,7 +32,7 @@ export const makeRetrieve = Effect.gen(function*() {
   const findResource = Effect.fnUntraced(function*(request: RetrieveRequest, topic: Topic.Topic) {
     const { awaitDocument, caller } = request
     const find = refuseStoreErrors(
-      resources.findSubscribed(caller.account.id, topic.canonical, isOfNewest(request) ? request.count : 0)
+      resources.findSubscribed(caller.account.id, topic.canonical, selectsNewest(request) ? request.count : 0)
     )
     const found = yield* find
     if (Option.isNone(found) || found.value.resource.lastFetch !== undefined || awaitDocument === false) return found
@@ -49,7 +49,7 @@ export const makeRetrieve = Effect.gen(function*() {
       )
     }
     const { format, newest, resource } = found.value
-    return yield* readResource(resource, format, given, request, isOfNewest(request) ? newest : undefined)
+    return yield* readResource(resource, format, given, request, selectsNewest(request) ? newest : undefined)
   })
 
   /** `description` names the search in the sentence of a refusal. */
@@ -102,8 +102,8 @@ export const makeRetrieve = Effect.gen(function*() {
   })
 })
 
-/** True for a retrieve of the newest entries, which come with the resource. */
-const isOfNewest = ({ after, before, ids, order }: RetrieveRequest): boolean =>
+/** True for a retrieve of the newest entries. `findSubscribed` reads these together with the resource. */
+const selectsNewest = ({ after, before, ids, order }: RetrieveRequest): boolean =>
   after === undefined && before === undefined && ids === undefined && order !== "stored"
 
 /** The URL of a retrieve of several feeds, which names them together. */

@@ -55,7 +55,7 @@ export type Announcement =
 export interface SubscribedResource {
   readonly resource: ResourceProfile
   readonly format?: Format
-  /** The newest entries, in the order of `EntryStore.page`. Absent for large entries, which take a read of their own. Immutable. */
+  /** The newest entries, in the order of `EntryStore.page`, immutable. Absent above 256 kB, which only `EntryStore.page` reads. */
   readonly newest?: ReadonlyArray<Entry>
 }
 
@@ -81,8 +81,8 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   /** By canonical topic. */
   readonly find: (url: string) => Effect.Effect<Option.Option<ResourceState>, StoreError>
   /**
-   * A canonical topic in the view of an account: its profile, the format of the account's oldest subscription, and at most `entryCount`
-   * entries. None without a subscription. Beyond a thousand subscriptions, an old one stands for the oldest. Cheaper than `find`.
+   * A canonical topic in the view of an account: its profile, the format of the account's oldest subscription, and its `entryCount` newest
+   * entries at most. None without a subscription. Beyond a thousand subscriptions, an old one stands for the oldest. Cheaper than `find`.
    */
   readonly findSubscribed: (
     accountId: number,

@@ -45,14 +45,22 @@ export const renderJson = ({ status, header, entries, retrieve }: JsonNotificati
   return `${head.slice(0, -1)},"items":[${items}]}`
 }
 
-/** Items of retrieve responses by their entries. Requests with the same array of entries render it once. */
+/**
+ * Items of retrieve responses by their entries. Requests with the same array of entries render it once.
+ *
+ * The database layer keeps arrays of entries and counts their text, not these items. A hostile entry of 45 kB renders to 10 MB, because each of
+ * its links repeats the title.
+ */
 const retrieved = new AttachedValue<ReadonlyArray<Entry>, string>()
+
+/** Maximum of characters of items that stay attached. The usual page has 10 entries and 20,000 to 50,000 characters. */
+const maxAttachedLength = 64 * 1024
 
 const renderRetrieved = (entries: ReadonlyArray<Entry>): string => {
   const known = retrieved.get(entries)
   if (known !== undefined) return known
   const json = entries.map((entry) => stringify(toItem(entry, true))).join(",")
-  retrieved.set(entries, json)
+  if (json.length <= maxAttachedLength) retrieved.set(entries, json)
   return json
 }
 

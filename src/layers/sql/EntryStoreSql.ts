@@ -38,7 +38,7 @@ const storedEntryOf = (row: EntryRow): StoredEntry => ({
 /** Maximum of bytes of the entries that share a statement with those of other resources. */
 const maxSharedBytes = smallContentBytes / 4
 
-/** Query of the newest entries of a resource as one JSON array, `entries`. Null for more than `maxSharedBytes`, which are not read. */
+/** Query of the newest entries of a resource as one JSON array, `entries`. Null above `maxSharedBytes`, without a read of the entries. */
 export const selectNewest = (resourceId: string, count: string): string => `
   select case when count(*) = count(body) then '[' || coalesce(string_agg(body, ',' order by time desc, seq desc), '') || ']' end
     as entries

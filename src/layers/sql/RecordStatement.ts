@@ -120,7 +120,7 @@ const partsOf = (shape: RecordShape) => {
  *           locked: another owner waits here         n          numbered notifications, with the whole feed where the
  *   s0-s2   the next states of the resources                    hub face needs the feed
  *   e, x    new entries, and changed entries         s, d0      subscriptions to notify, numbered per account
- *   d       the outbox                               a, b, l    credits, the balances before, and the ledger
+ *   d       the outbox                               a, b, l    charged accounts, their balances before, and the ledger
  *
  * Resources are locked in order of id, subscriptions behind their resource, accounts last and in order of id: no deadlock.
  *

@@ -32,9 +32,9 @@ const selectList = (columns: ReadonlyArray<StoredColumn>): string =>
 export const profileSelect = selectList(profileColumns)
 
 /** Characters of the headers that stay in memory for brief lists, at most: clients mostly read the same pages again. */
-const maxKeptLength = 256 * 1024
+const maxHeadersLength = 256 * 1024
 
-const keepHeaders = keepDecoded(decodeHeader, maxKeptLength)
+const keepHeaders = keepDecoded(decodeHeader, maxHeadersLength)
 
 /** The columns of a brief list, all of `resources`. */
 const briefColumns = profileColumns.flatMap((column) => {

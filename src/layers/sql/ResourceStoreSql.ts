@@ -115,10 +115,13 @@ const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: Resource
 }
 
 /** Characters of the entries that stay in memory, at most: about 100 pages, which clients mostly read again unchanged. */
-const maxKeptLength = 2 * 1024 * 1024
+const maxPagesLength = 2 * 1024 * 1024
+
+/** Rendered items of up to 64 kB are attached to each page, so that at most 256 pages stay in memory. */
+const minPageLength = maxPagesLength / 256
 
 const makeToSubscribed = (withTouch: (resource: ResourceProfile) => ResourceProfile) => {
-  const decodePage = keepDecoded(decodeEntries, maxKeptLength)
+  const decodePage = keepDecoded(decodeEntries, maxPagesLength, minPageLength)
   return (row: SeenRow): SubscribedResource => {
     const { format } = formats[row.format ?? -1] ?? {}
     return {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { Hub } from "#actors/operations/Hub.ts"
+import { Hub, type RetrieveRequest } from "#actors/operations/Hub.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { FetchError } from "#domain/ports/Fetcher.ts"
 import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
@@ -15,7 +15,7 @@ const refusalOf = <A, R>(effect: Effect.Effect<A, Refusal, R>) =>
   Effect.map(Effect.flip(effect), ({ reason }) => reason)
 
 const retrieve = Effect.fnUntraced(
-  function*(query: { topic?: string; callback?: string; count?: number; before?: string; after?: string }) {
+  function*(query: Partial<RetrieveRequest>) {
     return yield* (yield* Hub).retrieve({ caller, count: 10, ...query })
   }
 )
@@ -270,7 +270,9 @@ describe("Hub.retrieve", () => {
       yield* TestClock.adjust("61 seconds")
       assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed })), ["c", "b", "first"])
       assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed, count: 1 })), ["c"])
+      assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed, count: 0 })), [])
       assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed, before: "c" })), ["b", "first"])
+      assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed, ids: ["b", "zzz"] })), ["b"])
       assert.deepStrictEqual(idsOf(yield* retrieve({ callback: hook("good"), after: "first" })), ["c", "b"])
       assert.deepInclude(yield* refusalOf(retrieve({ topic: feed, before: "zzz" })), {
         _tag: "BadParameter",

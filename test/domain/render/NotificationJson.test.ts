@@ -217,6 +217,21 @@ describe("NotificationJson", () => {
     })
   })
 
+  it("attaches up to 64 kB of items to their entries", () => {
+    const attached = (length: number) => {
+      const entries: ReadonlyArray<Entry> = [{ id: "a".repeat(length) }]
+      const empty = rendered({ status, header: undefined, entries, retrieve: true })
+      assert.deepStrictEqual(rendered({ status, header: undefined, entries, retrieve: true }), empty)
+      return Object.getOwnPropertySymbols(entries).length
+    }
+    const around = rendered({ status, header: undefined, entries: [{ id: "" }], retrieve: true }) as {
+      readonly items: ReadonlyArray<unknown>
+    }
+    const rest = JSON.stringify(around.items[0]).length
+    assert.strictEqual(attached(64 * 1024 - rest), 1)
+    assert.strictEqual(attached(64 * 1024 - rest + 1), 0)
+  })
+
   it("renders the items of each retrieve, also with the same first entry", () => {
     const [a, b, c] = ["a", "b", "c"].map((id) => ({ id, title: { type: "text" as const, value: id } }))
     const idsOf = (...entries: ReadonlyArray<Entry | undefined>) => {

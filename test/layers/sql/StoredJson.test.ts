@@ -32,6 +32,13 @@ describe("keepDecoded", () => {
     const misses = Array.from({ length: 23 }, () => c) // with those above, 312 of 320 characters
     decodeAll(...misses)
     assert.deepStrictEqual(decodeAll(a, b), [])
-    assert.deepStrictEqual(decodeAll(c, c, a, a, b), [c, a, b])
+    assert.deepStrictEqual(decodeAll(c, c, a, a, b, c, b), [c, a, b, b])
+  })
+
+  it("counts short texts as longer ones", () => {
+    let decoded = 0
+    const decode = keepDecoded((json) => ({ json, number: decoded++ }), 20, 10)
+    for (const json of ["a", "b", "c", "a", "b", "c"]) assert.strictEqual(decode(json).json, json)
+    assert.strictEqual(decoded, 4)
   })
 })
