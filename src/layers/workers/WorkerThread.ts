@@ -31,7 +31,8 @@ const lowerPriority = (): void => {
 export const serveRequests = <Request, Response>(respond: (request: Request) => Response): void => {
   if (isLowPriority(workerData)) lowerPriority()
   parentPort?.on("message", (request: Request) => parentPort?.postMessage(respond(request)))
-  parentPort?.postMessage(readyMessage)
+  // In the next turn, because Node still evaluates the script in this one, and may not be terminated meanwhile.
+  setImmediate(() => parentPort?.postMessage(readyMessage))
 }
 
 /**
