@@ -48,12 +48,12 @@ export const renderJson = ({ status, header, entries, retrieve }: JsonNotificati
 /**
  * Items of retrieve responses by their entries. Requests with the same array of entries render it once.
  *
- * The database layer keeps arrays of entries and counts their text, not these items. A hostile entry of 45 kB renders to 10 MB, because each of
- * its links repeats the title.
+ * The database layer keeps arrays of entries and counts their text, not these items. Items of a hostile page of 45 kB take 20 MB, because each link
+ * repeats the title.
  */
 const retrieved = new AttachedValue<ReadonlyArray<Entry>, string>()
 
-/** Maximum of characters of items that stay attached. The usual page has 10 entries and 20,000 to 50,000 characters. */
+/** Maximum of characters of items that stay attached. 10 entries of a usual feed have 20,000. */
 const maxAttachedLength = 64 * 1024
 
 const renderRetrieved = (entries: ReadonlyArray<Entry>): string => {

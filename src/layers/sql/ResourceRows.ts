@@ -31,7 +31,7 @@ const selectList = (columns: ReadonlyArray<StoredColumn>): string =>
 /** Columns of a `ProfileRow` from `resourceTables`. */
 export const profileSelect = selectList(profileColumns)
 
-/** Characters of the headers that stay in memory for brief lists, at most: clients mostly read the same pages again. */
+/** Maximum of characters of the headers that stay in memory for brief lists. Clients mostly read unchanged lists again. */
 const maxHeadersLength = 256 * 1024
 
 const keepHeaders = keepDecoded(decodeHeader, maxHeadersLength)

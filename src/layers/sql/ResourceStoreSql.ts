@@ -114,10 +114,10 @@ const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: Resource
   })
 }
 
-/** Characters of the entries that stay in memory, at most: about 100 pages, which clients mostly read again unchanged. */
+/** Maximum of characters of the pages that stay in memory. Clients mostly read unchanged pages again. */
 const maxPagesLength = 2 * 1024 * 1024
 
-/** Rendered items of up to 64 kB are attached to each page, so that at most 256 pages stay in memory. */
+/** A page counts as many characters at least: up to 64 kB of rendered items are attached to it, so that at most 256 pages stay. */
 const minPageLength = maxPagesLength / 256
 
 const makeToSubscribed = (withTouch: (resource: ResourceProfile) => ResourceProfile) => {

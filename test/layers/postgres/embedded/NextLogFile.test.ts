@@ -133,6 +133,17 @@ describe("NextLogFile", () => {
     assert.deepStrictEqual(crashes, [])
   })
 
+  it("leaves no draft on a full disk", async () => {
+    fs.promises.open = async (...parameters) => {
+      const file = await open(...parameters)
+      file.writeFile = () => Promise.reject(new Error("ENOSPC"))
+      return file
+    }
+    await prepare()
+    assert.deepStrictEqual(fs.readdirSync(directory), [])
+    assert.deepStrictEqual(crashes, [])
+  })
+
   it("ends the database when the name could not be synced", async () => {
     const fault = new Error("EIO")
     replace({
