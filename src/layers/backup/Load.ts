@@ -105,11 +105,20 @@ interface Definition {
   readonly definition: string
 }
 
+/** The sample that an analyze takes of an expression in an index, where the schema sets it. The definition of an index lacks it. */
+interface StatisticsTarget {
+  readonly index: string
+  /** Number of the column in the index. */
+  readonly column: number
+  readonly target: number
+}
+
 /** Definitions of constraints and indexes apart from primary keys, as the catalogue renders them. */
 export interface Definitions {
   readonly foreignKeys: ReadonlyArray<Definition>
   readonly uniques: ReadonlyArray<Definition>
   readonly indexes: ReadonlyArray<Definition>
+  readonly statisticsTargets: ReadonlyArray<StatisticsTarget>
 }
 
 const readDefinitions = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>) {
@@ -126,10 +135,17 @@ const readDefinitions = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>
     where t.relnamespace = current_schema()::regnamespace and t.relname::text = any(${names}::text[])
       and not exists (select from pg_constraint c where c.conindid = i.indexrelid and c.contype in ('p', 'u'))
     order by x.oid`
+  const statisticsTargets = yield* sql<StatisticsTarget>`
+    select x.relname::text as index, a.attnum::int4 as column, a.attstattarget::int4 as target
+    from pg_attribute a join pg_class x on x.oid = a.attrelid
+    where x.relkind = 'i' and x.relnamespace = current_schema()::regnamespace
+      and x.relname::text = any(${indexes.map(({ name }) => name)}::text[]) and a.attstattarget >= 0
+    order by x.oid, a.attnum`
   return {
     foreignKeys: constraints.filter(({ type }) => type === "f"),
     uniques: constraints.filter(({ type }) => type === "u"),
-    indexes
+    indexes,
+    statisticsTargets
   } satisfies Definitions
 })
 
@@ -156,8 +172,12 @@ export const strip = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>) {
 export const index = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>, definitions: Definitions) {
   yield* Effect.forEach(definitions.uniques, (constraint) => addConstraint(constraint), { discard: true })
   yield* Effect.forEach(definitions.indexes, ({ definition }) => execute(definition), { discard: true })
+  yield* Effect.forEach(definitions.statisticsTargets, setStatisticsTarget, { discard: true })
   yield* Effect.forEach(tables, ({ name }) => execute(`analyze ${quote(name)}`), { discard: true })
 })
+
+const setStatisticsTarget = ({ column, index, target }: StatisticsTarget) =>
+  execute(`alter index ${quote(index)} alter column ${column} set statistics ${target}`)
 
 /** Adds the foreign keys that `strip` has removed, for all further rows. `validateForeignKeys` checks the present ones. */
 export const addForeignKeys = ({ foreignKeys }: Definitions) =>

@@ -49,7 +49,7 @@ const places = [
   { name: "server to embedded", available: hasServer, from: newServer, to: newDirectory }
 ]
 
-/** Definitions of indexes and constraints, a line each. */
+/** Definitions of indexes and constraints, and samples of an analyze, a line each. */
 const definitions = SqlClient.SqlClient.use((sql) =>
   Effect.map(
     sql<{ line: string }>`
@@ -58,6 +58,9 @@ const definitions = SqlClient.SqlClient.use((sql) =>
       union all
       select format('%s %s %s', conname, pg_get_constraintdef(oid), convalidated) from pg_constraint
       where connamespace = current_schema()::regnamespace and contype <> 'n'
+      union all
+      select format('%s %s %s', relname, attnum, attstattarget) from pg_attribute join pg_class c on c.oid = attrelid
+      where c.relnamespace = current_schema()::regnamespace and attstattarget > 0
       order by 1`,
     (rows) => rows.map(({ line }) => line)
   )

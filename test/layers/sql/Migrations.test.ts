@@ -31,6 +31,8 @@ const definitions = SqlClient.SqlClient.use((sql) =>
       union all
       select pg_get_triggerdef(pg_trigger.oid) from own join pg_trigger on tgrelid = own.oid where not tgisinternal
       union all
+      select format('%s %s %s', relname, attname, attstattarget) from own join pg_attribute on attrelid = oid where attstattarget > 0
+      union all
       select format('%s %s', relname, reloptions) from own join pg_class using (oid, relname)
       union all
       select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace and prokind = 'f'
@@ -96,6 +98,21 @@ for (const engine of engines) {
           assert.deepStrictEqual(yield* migrate, all)
           assert.deepStrictEqual(yield* tables, schema)
           assert.deepStrictEqual(yield* migrate, [])
+        }))
+
+      it.effect("let an analyze of entries and of notifications read 300 rows for each of 25, not of 100", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* migrate
+          // The columns of an index take the sample of their table, apart from expressions, whose number in the table is 0.
+          const targets = yield* sql<{ target: number | null }>`
+            with own as (select oid from pg_class where oid in ('entries'::regclass, 'notifications'::regclass))
+            select attstattarget::int4 as target from own join pg_attribute on attrelid = oid where attnum > 0
+            union all
+            select attstattarget::int4 from own join pg_index on indrelid = oid join pg_attribute on attrelid = indexrelid
+            where indkey[attnum - 1] = 0`
+          assert.deepStrictEqual(targets.map(({ target }) => target), Array.from({ length: 17 }, () => 25))
         }))
 
       it.effect("run a missing migration on a database with data", () =>

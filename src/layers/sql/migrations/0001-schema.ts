@@ -5,6 +5,14 @@
  * JSON is stored as `text`, because feeds contain U+0000, which `jsonb` rejects, and no query looks inside the JSON.
  * 64-bit fingerprints are stored as signed numbers (`BigInt.asIntN(64, …)`).
  */
+
+/**
+ * An analyze of a table with many wide rows reads 7,500 rows and pages instead of 30,000. With the default, one of 42,000 entries of 1.7 kB takes
+ * 0.36 s of a core instead of 0.15. Its statements look rows up by key.
+ */
+const sampleLess = (table: string, columns: ReadonlyArray<string>): ReadonlyArray<string> =>
+  columns.map((column) => `alter table ${table} alter column ${column} set statistics 25`)
+
 const encryption = [
   // Keys that have sealed secrets of this database. See EncryptionKeys.
   `create table encryption_keys (
@@ -183,6 +191,8 @@ const resources = [
   )`,
   `create unique index entries_hash on entries (resource_id, hash)`,
   `create index entries_newest on entries (resource_id, coalesce(published, first_seen), seq)`,
+  ...sampleLess("entries", ["resource_id", "seq", "hash", "published", "first_seen", "body"]),
+  `alter index entries_newest alter column 2 set statistics 25`,
 
   // Bytes stored for resources without a subscription of an account. Deletions are subtracted by the next count.
   `create table strangers_bytes (
@@ -304,6 +314,18 @@ const deliveries = [
     sequence bigint not null
   )`,
   `create unique index notifications_sequence on notifications (resource_id, sequence)`,
+  ...sampleLess("notifications", [
+    "id",
+    "resource_id",
+    "kind",
+    "status",
+    "header",
+    "entry_seqs",
+    "content_type",
+    "document",
+    "created_at",
+    "sequence"
+  ]),
 
   // The outbox: one row per subscription. A foreign key would cost a look-up per insert. The update of next_sequence
   // orders a fan-out against the removal of its subscription, which deletes the subscription first, then its deliveries.
