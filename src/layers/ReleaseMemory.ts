@@ -27,5 +27,13 @@ export const releaseMemory = (): void => {
   exposeCollection()({ type: "major", execution: "sync", flavor: "last-resort" })
 }
 
+/**
+ * Lets all threads collect garbage in short pauses only, until the process ends.
+ *
+ * Otherwise V8 starts a collection that returns memory when the last full one is 100 s ago, however busy the process is. It moves all objects,
+ * which stopped 80 MB of them for 278 and 344 ms, and leaves a young generation of 1 MB. An ordinary one stops them for up to 40 ms.
+ */
+export const shortenCollections = (): void => setFlagsFromString("--no-memory-reducer-favors-memory")
+
 /** Milliseconds between the start of a thread and the release of the memory that only the start needed. */
 export const releaseDelayMs = 15_000
