@@ -5,7 +5,7 @@ import { releaseDelayMs, releaseMemory, shortenCollections } from "./ReleaseMemo
 /** Above this heap, in bytes, the release would stop a busy event loop: it takes 0.5 s for 100 MB of live objects. An idle process has 46. */
 const maxHeap = 96 * 1024 * 1024
 
-/** Milliseconds from the release of the start's memory until V8 has returned the garbage of the minute after it, too. */
+/** Milliseconds in which V8 returns the rest of the start's memory, if the process is idle. */
 const settleMs = 60_000
 
 /** Milliseconds until helper threads have freed the garbage of the collections. */

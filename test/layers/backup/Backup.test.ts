@@ -60,9 +60,8 @@ const definitions = SqlClient.SqlClient.use((sql) =>
       where connamespace = current_schema()::regnamespace and contype <> 'n'
       union all
       select format('%s %s %s', relname, attnum, attstattarget) from pg_attribute join pg_class c on c.oid = attrelid
-      where c.relnamespace = current_schema()::regnamespace and attstattarget > 0
-      order by 1`,
-    (rows) => rows.map(({ line }) => line)
+      where c.relnamespace = current_schema()::regnamespace and attstattarget > 0`,
+    (rows) => rows.map(({ line }) => line).toSorted()
   )
 )
 

@@ -100,7 +100,7 @@ for (const engine of engines) {
           assert.deepStrictEqual(yield* migrate, [])
         }))
 
-      it.effect("let an analyze of entries and of notifications read 300 rows for each of 25, not of 100", () =>
+      it.effect("let an analyze of entries and of notifications sample 300 × 25 rows, not 300 × 100", () =>
         Effect.gen(function*() {
           const sql = yield* SqlClient.SqlClient
           yield* empty
