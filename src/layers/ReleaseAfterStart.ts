@@ -5,11 +5,11 @@ import { releaseDelayMs, releaseMemory, shortenCollections } from "./ReleaseMemo
 /** Above this heap, in bytes, the release would stop a busy event loop: it takes 0.5 s for 100 MB of live objects. An idle process has 46. */
 const maxHeap = 96 * 1024 * 1024
 
-/** Milliseconds in which V8 returns the rest of the start's memory, if the process is idle. */
-const settleMs = 60_000
-
 /** Milliseconds until helper threads have freed the garbage of the collections. */
 const sweepMs = 2000
+
+/** Milliseconds in which V8 returns the rest of the start's memory, if the process is idle. */
+const settleMs = 60_000
 
 /**
  * Releases the memory of the start once: garbage 15 s after it, and the pools of the C library 2 s later. A minute later, short pauses count more
