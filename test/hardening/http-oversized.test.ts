@@ -59,7 +59,10 @@ describe("oversized requests", () => {
       const answered = yield* Effect.forEach(
         slow,
         (connection) =>
-          Effect.map(Effect.forkScoped(connection.receive()), (reading) => ({ connection, answer: Fiber.join(reading) }))
+          Effect.map(
+            Effect.forkScoped(connection.receive()),
+            (reading) => ({ connection, answer: Fiber.join(reading) })
+          )
       )
       const [refused, first] = yield* Effect.raceAllFirst(
         answered.map(({ answer, connection }) => Effect.map(answer, (received) => [connection, received] as const))

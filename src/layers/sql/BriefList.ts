@@ -7,6 +7,7 @@ import { briefProfileOf, type BriefProfileRow, briefProfileSelect } from "./Reso
 import type { Box } from "./SecretBox.ts"
 import { pageOf, selectPage } from "./SubscriptionLists.ts"
 import { briefOf, type BriefRow, briefSelect } from "./SubscriptionRows.ts"
+import { makeVersionMemory, versionOfRows } from "./RowVersions.ts"
 import { column } from "./Values.ts"
 
 interface BriefItemRow extends BriefRow, BriefProfileRow {}
@@ -40,19 +41,53 @@ interface FirstPage {
   readonly byPage: number
 }
 
-const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) =>
-  sharedReads<FirstPage, ReadonlyArray<BriefItem>>({
-    keyOf: ({ accountId, byPage, offset }) => `${accountId} ${offset} ${byPage}`,
+interface FirstPageRow extends BriefItemRow {
+  readonly position: number
+  /** Of the whole page; null for an empty one. */
+  readonly version: bigint | null
+  /** Null on the only row of a page that is empty or unchanged. */
+  readonly id: bigint | null
+}
+
+/** Maximum of characters of the pages that stay in memory. Clients mostly read unchanged lists again. */
+const maxPagesLength = 512 * 1024
+
+/** At most 128 pages stay in memory. */
+const minPageLength = maxPagesLength / 128
+
+const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) => {
+  const memory = makeVersionMemory<ReadonlyArray<BriefItem>>(maxPagesLength, minPageLength)
+  const keyOf = ({ accountId, byPage, offset }: FirstPage) => `${accountId} ${offset} ${byPage}`
+  const read = (rows: ReadonlyArray<FirstPageRow>, page: FirstPage): ReadonlyArray<BriefItem> => {
+    const version = rows[0]?.version ?? null
+    if (version === null) return []
+    const value = rows.map(itemOf(box))
+    memory.set(keyOf(page), { version, value }, rows.reduce((sum, row) => sum + lengthOf(row), 0))
+    return value
+  }
+  return sharedReads<FirstPage, ReadonlyArray<BriefItem>>({
+    keyOf,
     maxInputs: 32,
     run: Effect.fnUntraced(function*(pages) {
-      const rows = yield* run(sql.unsafe<BriefItemRow & { readonly position: number }>(firstPagesSql, [
+      const known = pages.map((page) => memory.get(keyOf(page)))
+      const rows = yield* run(sql.unsafe<FirstPageRow>(firstPagesSql, [
         column.integers(pages.map(({ accountId }) => accountId)),
         column.ids(pages.map(({ offset }) => offset)),
-        column.ids(pages.map(({ byPage }) => byPage))
+        column.ids(pages.map(({ byPage }) => byPage)),
+        column.versions(known.map((page) => page?.version))
       ]))
-      return rowsOfInputs(rows, pages).map((own) => own.map(itemOf(box)))
+      const own = rowsOfInputs(rows, pages)
+      return pages.map((page, i) => {
+        const [unchanged, found = []] = [known[i], own[i]]
+        return unchanged !== undefined && found[0]?.version === unchanged.version ? unchanged.value : read(found, page)
+      })
     })
   })
+}
+
+/** Characters of an item, about. */
+const lengthOf = ({ endpoint, header, topic }: BriefItemRow): number =>
+  topic.length + endpoint.length + (typeof header === "string" ? header.length : 0)
 
 const itemOf = (box: Box) => (row: BriefItemRow): BriefItem => ({
   subscription: briefOf(box)(row),
@@ -67,12 +102,24 @@ const selectBriefs = (condition: string): string => `
 select ${briefSelect}, ${briefProfileSelect}
 from (select * from subscriptions where ${condition}) u ${joinResource} order by u.id`
 
-/** Pages of accounts ($1), each with its offset ($2) and its size ($3); see `pageOf`. */
+const pageOfAccount = `from subscriptions where account_id >= wanted.account and account_id <= wanted.account
+    order by account_id, id offset wanted.skipped limit wanted.size`
+
+/**
+ * Pages of accounts ($1), each with its offset ($2) and its size ($3); see `pageOf`. A page with the version that the reader has ($4) comes
+ * without its subscriptions: `limit` keeps the comparison in front of their reading.
+ */
 const firstPagesSql = `
-select wanted.position::float8 as position, ${briefSelect}, ${briefProfileSelect}
-from unnest($1::int4[], $2::int8[], $3::int8[]) with ordinality wanted(account, skipped, size, position)
+select wanted.position::float8 as position, present.version, changed.*
+from unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[]) with ordinality wanted(account, skipped, size, known, position)
 cross join lateral (
-  select * from subscriptions where account_id >= wanted.account and account_id <= wanted.account
-  order by account_id, id offset wanted.skipped limit wanted.size
-) u ${joinResource}
-order by wanted.position, u.id`
+  select ${versionOfRows("u", "r")} as version
+  from (select id, resource_id, xmin, ctid ${pageOfAccount}) u
+  cross join lateral (select xmin, ctid from resources where id = u.resource_id limit 1) r
+) present
+left join lateral (
+  select u.id, ${briefSelect}, ${briefProfileSelect} from (select * ${pageOfAccount}) u ${joinResource}
+  where present.version is distinct from wanted.known
+  order by u.id limit wanted.size
+) changed on true
+order by wanted.position, changed.id`

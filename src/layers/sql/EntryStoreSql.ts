@@ -5,6 +5,7 @@ import { ContentRoom, smallContentBytes } from "#domain/ports/ContentRoom.ts"
 import { type EntryPage, EntryStore, maxPageBytes, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { run } from "./Query.ts"
+import { versionOfRows } from "./RowVersions.ts"
 import { decodeEntry } from "./StoredJson.ts"
 import { column, copyOf, millis } from "./Values.ts"
 
@@ -38,16 +39,22 @@ const storedEntryOf = (row: EntryRow): StoredEntry => ({
 /** Maximum of bytes of the entries that share a statement with those of other resources. */
 const maxSharedBytes = smallContentBytes / 4
 
+const newestRows = (resourceId: string, count: string): string =>
+  `from entries where resource_id = ${resourceId} order by ${time} desc, seq desc limit ${count}`
+
 /** Query of the newest entries of a resource as one JSON array, `entries`. Null above `maxSharedBytes`, without a read of the entries. */
 export const selectNewest = (resourceId: string, count: string): string => `
   select case when count(*) = count(body) then '[' || coalesce(string_agg(body, ',' order by time desc, seq desc), '') || ']' end
     as entries
   from (
     select case when sum(octet_length(body)) over () <= ${maxSharedBytes} then body end as body, ${time} as time, seq
-    from (
-      select * from entries where resource_id = ${resourceId} order by ${time} desc, seq desc limit ${count}
-    ) newest
+    from (select * ${newestRows(resourceId, count)}) newest
   ) sized`
+
+/** Query of the version of the newest entries of a resource, `version`, without a read of their content. */
+export const selectNewestVersion = (resourceId: string, count: string): string => `
+  select coalesce(${versionOfRows("newest")}, 0) as version
+  from (select xmin, ctid ${newestRows(resourceId, count)}) newest`
 
 export const layer = Layer.effect(
   EntryStore,

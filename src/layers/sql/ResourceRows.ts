@@ -1,6 +1,5 @@
 import { maxAskers, maxCountedSubscribers, type ResourceProfile, type ResourceState } from "#domain/poll/Resource.ts"
 import { hasRow, isLive } from "./Conditions.ts"
-import { decodeHeader, keepDecoded } from "./StoredJson.ts"
 import {
   innerColumns,
   type InnerField,
@@ -31,16 +30,8 @@ const selectList = (columns: ReadonlyArray<StoredColumn>): string =>
 /** Columns of a `ProfileRow` from `resourceTables`. */
 export const profileSelect = selectList(profileColumns)
 
-/** Maximum of characters of the headers that stay in memory for brief lists. Clients mostly read unchanged lists again. */
-const maxHeadersLength = 256 * 1024
-
-const keepHeaders = keepDecoded(decodeHeader, maxHeadersLength)
-
 /** The columns of a brief list, all of `resources`. */
-const briefColumns = profileColumns.flatMap((column) => {
-  if (column.field === "header") return [{ ...column, codec: { ...column.codec, decode: keepHeaders } }]
-  return column.field === "kind" ? [column] : []
-})
+const briefColumns = profileColumns.filter(({ field }) => field === "header" || field === "kind")
 
 export type BriefProfileRow = Pick<ProfileRow, "kind" | "header">
 

@@ -1,10 +1,11 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { ResourceStore, type SubscribedResource } from "#domain/ports/ResourceStore.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import { batched, rowsOfInputs, sharedReads } from "./Batched.ts"
 import { isOneOf } from "./Conditions.ts"
-import { selectNewest } from "./EntryStoreSql.ts"
+import { selectNewest, selectNewestVersion } from "./EntryStoreSql.ts"
 import { announceFirst } from "./FirstAnnouncement.ts"
 import { sqlWithGenericPlans } from "./GenericPlans.ts"
 import { makeFindPinged } from "./PingedTopics.ts"
@@ -21,7 +22,8 @@ import {
   selectResources
 } from "./ResourceRows.ts"
 import { makeTouches } from "./ResourceTouches.ts"
-import { decodeEntries, keepDecoded } from "./StoredJson.ts"
+import { makeVersionMemory } from "./RowVersions.ts"
+import { decodeEntries } from "./StoredJson.ts"
 import { formats } from "./SubscriptionRows.ts"
 import { column, urlKey } from "./Values.ts"
 
@@ -85,7 +87,9 @@ interface SeenRow extends ProfileRow {
   /** Id of the resource. */
   readonly key: bigint
   readonly format: number | null
-  /** JSON; null for large entries. */
+  /** Of the newest entries. */
+  readonly version: bigint
+  /** JSON; null for large entries, and for a version that the reader has. */
   readonly entries: string | null
 }
 
@@ -95,18 +99,48 @@ interface WantedTopic {
   readonly entryCount: number
 }
 
+/** Maximum of characters of the pages that stay in memory. Clients mostly read unchanged pages again. */
+const maxPagesLength = 2 * 1024 * 1024
+
+/** A page counts as many characters at least: up to 64 kB of rendered items are attached to it, so that at most 256 pages stay. */
+const minPageLength = maxPagesLength / 256
+
 const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceProfile) => ResourceProfile) => {
-  const toSubscribed = makeToSubscribed(withTouch)
+  const pages = makeVersionMemory<ReadonlyArray<Entry>>(maxPagesLength, minPageLength)
+  const pageKeyOf = ({ entryCount, url }: WantedTopic) => `${entryCount} ${url}`
+  const read = (entries: string, version: bigint, wanted: WantedTopic): ReadonlyArray<Entry> => {
+    const value = decodeEntries(entries)
+    pages.set(pageKeyOf(wanted), { version, value }, entries.length)
+    return value
+  }
   const find = sharedReads<WantedTopic, Option.Option<SubscribedResource>>({
     keyOf: ({ accountId, entryCount, url }) => `${accountId} ${entryCount} ${url}`,
     maxInputs: 32,
     run: Effect.fnUntraced(function*(wanted) {
+      const known = wanted.map((one) => pages.get(pageKeyOf(one)))
       const rows = yield* run(sql.unsafe<SeenRow>(seenSql, [
         column.texts(wanted.map(({ url }) => url)),
         column.integers(wanted.map(({ accountId }) => accountId)),
-        column.integers(wanted.map(({ entryCount }) => entryCount))
+        column.integers(wanted.map(({ entryCount }) => entryCount)),
+        column.versions(known.map((page) => page?.version))
       ]))
-      return rowsOfInputs(rows, wanted).map(([row]) => Option.map(Option.fromUndefinedOr(row), toSubscribed))
+      const own = rowsOfInputs(rows, wanted)
+      return wanted.map((one, i) => {
+        const [row, page] = [own[i]?.[0], known[i]]
+        if (row === undefined) return Option.none()
+        const { entries, key, version } = row
+        const { format } = formats[row.format ?? -1] ?? {}
+        const newest = version === page?.version
+          ? page.value
+          : entries === null
+          ? undefined
+          : read(entries, version, one)
+        return Option.some({
+          resource: withTouch(profileOf(Number(key), row)),
+          ...(format !== undefined && { format }),
+          ...(newest !== undefined && { newest })
+        })
+      })
     })
   })
   return Effect.fnUntraced(function*(accountId: number, url: string, entryCount: number) {
@@ -114,34 +148,19 @@ const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: Resource
   })
 }
 
-/** Maximum of characters of the pages that stay in memory. Clients mostly read unchanged pages again. */
-const maxPagesLength = 2 * 1024 * 1024
-
-/** A page counts as many characters at least: up to 64 kB of rendered items are attached to it, so that at most 256 pages stay. */
-const minPageLength = maxPagesLength / 256
-
-const makeToSubscribed = (withTouch: (resource: ResourceProfile) => ResourceProfile) => {
-  const decodePage = keepDecoded(decodeEntries, maxPagesLength, minPageLength)
-  return (row: SeenRow): SubscribedResource => {
-    const { format } = formats[row.format ?? -1] ?? {}
-    return {
-      resource: withTouch(profileOf(Number(row.key), row)),
-      ...(format !== undefined && { format }),
-      ...(row.entries !== null && { newest: decodePage(row.entries) })
-    }
-  }
-}
-
 /**
  * The resources of URLs ($1), each with the format of the oldest subscription of an account ($2), and with its newest entries, as many as
- * the reader wants ($3). With more than 1,000 subscriptions, the oldest of 1,000 counts.
+ * the reader wants ($3), unless they have the version that the reader has ($4). With more than 1,000 subscriptions, the oldest of 1,000 counts.
  *
  * `limit 1` makes the join a look-up per URL. The query of the subscriptions follows the order of the unique index. In the order of the
  * primary key, or without an order, PostgreSQL expects an early match and walks the subscriptions of all accounts.
  */
 export const seenSql = `
-  select wanted.position::float8 as position, u.format, found.*, newest.entries
-  from unnest($1::text[], $2::int4[], $3::int4[]) with ordinality wanted(url, account, count, position)
+  select wanted.position::float8 as position, u.format, found.*, newest.version,
+    case when newest.version is distinct from wanted.known then (${
+  selectNewest("found.key", "wanted.count")
+}) end as entries
+  from unnest($1::text[], $2::int4[], $3::int4[], $4::int8[]) with ordinality wanted(url, account, count, known, position)
   cross join lateral (
     select r.id as key, ${profileSelect} from ${resourceTables}
     where r.key = ${urlKey("wanted.url")} and r.url = wanted.url limit 1
@@ -152,4 +171,4 @@ export const seenSql = `
       order by endpoint, face limit 1000
     ) mine order by id limit 1
   ) u
-  cross join lateral (${selectNewest("found.key", "wanted.count")}) newest`
+  cross join lateral (${selectNewestVersion("found.key", "wanted.count")}) newest`

@@ -97,34 +97,5 @@ export const decodeEntry = (json: string): Entry => JSON.parse(json)
 export const decodeEntries = (json: string): ReadonlyArray<Entry> => JSON.parse(json)
 export const decodeStatus = (json: string): Omit<Status, "feed"> => JSON.parse(json)
 
-/**
- * Makes a decoder that keeps results for `maxLength` characters of JSON. Equal texts get the same value, which must be immutable. A text counts
- * as `minLength` characters at least, which bounds the number of values, and so the memory of what readers attach to these.
- *
- * A full memory takes no further results, and is emptied after misses of 16 times its length. A memory that replaced its oldest result at each
- * miss would cost garbage collections: readers of more pages than it holds would move each page to the old generation for nothing.
- */
-export const keepDecoded = <A extends object>(decode: (json: string) => A, maxLength: number, minLength = 0) => {
-  const kept = new Map<string, A>()
-  let keptLength = 0
-  let missedLength = 0
-  return (json: string): A => {
-    const known = kept.get(json)
-    if (known !== undefined) return known
-    const length = Math.max(json.length, minLength)
-    missedLength += length
-    if (missedLength > 16 * maxLength) {
-      kept.clear()
-      keptLength = missedLength = 0
-    }
-    const value = decode(json)
-    if (keptLength + length <= maxLength) {
-      kept.set(json, value)
-      keptLength += length
-    }
-    return value
-  }
-}
-
 /** For a value whose reader checks it. */
 export const decodeUnknown = (json: string): unknown => JSON.parse(json)

@@ -12,6 +12,7 @@ const array = (values: ReadonlyArray<unknown>, oid: number): PgTypes.Parameter =
 export const column = {
   ids: (values: ReadonlyArray<number>) => array(values.map(BigInt), OID.int8),
   hashes: (values: ReadonlyArray<Fingerprint | null>) => array(values.map(toSigned), OID.int8),
+  versions: (values: ReadonlyArray<bigint | undefined>) => array(values.map(orNull), OID.int8),
   /** Dates of publishers, moved into the range of PostgreSQL. */
   dates: (values: ReadonlyArray<number | undefined>) => array(values.map(clampDate), OID.float8),
   numbers: (values: ReadonlyArray<number | null | undefined>) => array(values.map(orNull), OID.float8),

@@ -150,7 +150,8 @@ for (const engine of engines) {
             const plan = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain ${seenSql}`, [
               column.texts([resource.url]),
               column.integers([account.id]),
-              column.integers([10])
+              column.integers([10]),
+              column.versions([undefined])
             ])
             const steps = plan.map((row) => row["QUERY PLAN"]).join("\n")
             assert.include(steps, "using subscriptions_resource_id_account_id_endpoint_face_key")
@@ -158,7 +159,8 @@ for (const engine of engines) {
             const run = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${seenSql}`, [
               column.texts([popular.url]),
               column.integers([account.id]),
-              column.integers([10])
+              column.integers([10]),
+              column.versions([undefined])
             ])
             const read = run.map((row) => /subscriptions.*actual rows=([\d.]+)/.exec(row["QUERY PLAN"])?.[1])
             assert.deepStrictEqual(read.filter((rows) => rows !== undefined).map(Number), [1_000])
