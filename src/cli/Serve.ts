@@ -2,7 +2,7 @@ import { Context, Effect, Fiber, Layer, Logger, References } from "effect"
 import { Command } from "effect/cli"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as ServerSockets from "#layers/postgres/ServerSockets.ts"
-import { releaseAfterStart } from "#layers/ReleaseAfterStart.ts"
+import { releaseWhenIdle } from "#layers/ReleaseWhenIdle.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
@@ -63,7 +63,7 @@ export const serve = Command.make(
     const { layer } = yield* Effect.promise(() => import("#main/main.ts"))
     const database = yield* Fiber.join(starting)
     isSilent = Context.get(database, DatabaseLiveness).isUnresponsive
-    return yield* Effect.provideContext(Layer.launch(Layer.merge(layer, releaseAfterStart)), database)
+    return yield* Effect.provideContext(Layer.launch(Layer.merge(layer, releaseWhenIdle)), database)
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Run the service until SIGTERM, SIGINT or SIGHUP"),

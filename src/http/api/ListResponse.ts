@@ -69,12 +69,15 @@ const respond = (json: string, { ifNoneMatch, jsonp }: ListCall): HttpServerResp
 const withSecrets = new AttachedValue<ReadonlyArray<BriefItem>, string>()
 const withoutSecrets = new AttachedValue<ReadonlyArray<BriefItem>, string>()
 
+/** Maximum of characters of a text that stays attached. A list of 20 usual subscriptions has 4,000. */
+const maxAttachedLength = 64 * 1024
+
 const renderItems = (items: ReadonlyArray<BriefItem>, showsSecret: boolean): string => {
   const rendered = showsSecret ? withSecrets : withoutSecrets
   const known = rendered.get(items)
   if (known !== undefined) return known
   const json = JSON.stringify(items.map((item) => ({ subscription: subscriptionJson(item, showsSecret, {}) })))
-  rendered.set(items, json)
+  if (json.length <= maxAttachedLength) rendered.set(items, json)
   return json
 }
 

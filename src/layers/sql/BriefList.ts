@@ -3,11 +3,11 @@ import type { SqlClient } from "effect/sql"
 import type { BriefItem, BriefQuery } from "#domain/ports/SubscriptionStore.ts"
 import { rowsOfInputs, sharedReads } from "./Batched.ts"
 import { run } from "./Query.ts"
-import { briefProfileOf, type BriefProfileRow, briefProfileSelect } from "./ResourceRows.ts"
+import { briefProfileContent, briefProfileOf, type BriefProfileRow, briefProfileSelect } from "./ResourceRows.ts"
+import { makeVersionMemory, versionOf } from "./RowVersions.ts"
 import type { Box } from "./SecretBox.ts"
 import { pageOf, selectPage } from "./SubscriptionLists.ts"
-import { briefOf, type BriefRow, briefSelect } from "./SubscriptionRows.ts"
-import { makeVersionMemory, versionOfRows } from "./RowVersions.ts"
+import { briefContent, briefOf, type BriefRow, briefSelect } from "./SubscriptionRows.ts"
 import { column } from "./Values.ts"
 
 interface BriefItemRow extends BriefRow, BriefProfileRow {}
@@ -43,26 +43,24 @@ interface FirstPage {
 
 interface FirstPageRow extends BriefItemRow {
   readonly position: number
-  /** Of the whole page; null for an empty one. */
+  /** Of the whole page; null for an empty one. An empty or unchanged page is one row, whose other columns are null. */
   readonly version: bigint | null
-  /** Null on the only row of a page that is empty or unchanged. */
-  readonly id: bigint | null
 }
 
-/** Maximum of characters of the pages that stay in memory. Clients mostly read unchanged lists again. */
-const maxPagesLength = 512 * 1024
+/** Maximum of characters of the lists that stay in memory. Clients mostly read unchanged lists again. */
+const maxListsLength = 512 * 1024
 
-/** At most 128 pages stay in memory. */
-const minPageLength = maxPagesLength / 128
+/** A list counts as many characters at least: rendered texts are attached to it, so that at most 128 lists stay. */
+const minListLength = maxListsLength / 128
 
 const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) => {
-  const memory = makeVersionMemory<ReadonlyArray<BriefItem>>(maxPagesLength, minPageLength)
+  const memory = makeVersionMemory<ReadonlyArray<BriefItem>>(maxListsLength, minListLength)
   const keyOf = ({ accountId, byPage, offset }: FirstPage) => `${accountId} ${offset} ${byPage}`
   const read = (rows: ReadonlyArray<FirstPageRow>, page: FirstPage): ReadonlyArray<BriefItem> => {
     const version = rows[0]?.version ?? null
     if (version === null) return []
     const value = rows.map(itemOf(box))
-    memory.set(keyOf(page), { version, value }, rows.reduce((sum, row) => sum + lengthOf(row), 0))
+    memory.keep(keyOf(page), { version, value }, rows.reduce((sum, row) => sum + lengthOf(row), 0))
     return value
   }
   return sharedReads<FirstPage, ReadonlyArray<BriefItem>>({
@@ -85,9 +83,12 @@ const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) => {
   })
 }
 
-/** Characters of an item, about. */
-const lengthOf = ({ endpoint, header, topic }: BriefItemRow): number =>
-  topic.length + endpoint.length + (typeof header === "string" ? header.length : 0)
+/** Characters of the names and signs of an item in JSON, and more than those of its object. */
+const itemLength = 256
+
+/** Characters of an item in memory, about. */
+const lengthOf = ({ endpoint, header, secret, topic }: BriefItemRow): number =>
+  itemLength + topic.length + endpoint.length + (secret?.length ?? 0) + (typeof header === "string" ? header.length : 0)
 
 const itemOf = (box: Box) => (row: BriefItemRow): BriefItem => ({
   subscription: briefOf(box)(row),
@@ -107,19 +108,20 @@ const pageOfAccount = `from subscriptions where account_id >= wanted.account and
 
 /**
  * Pages of accounts ($1), each with its offset ($2) and its size ($3); see `pageOf`. A page with the version that the reader has ($4) comes
- * without its subscriptions: `limit` keeps the comparison in front of their reading.
+ * without its subscriptions: because of `offset 0`, the comparison is made once, before these are read.
+ *
+ * The version is that of the contents: each delivery writes its subscription, and each changed poll its resource, mostly with the same contents.
  */
-const firstPagesSql = `
+export const firstPagesSql = `
 select wanted.position::float8 as position, present.version, changed.*
 from unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[]) with ordinality wanted(account, skipped, size, known, position)
 cross join lateral (
-  select ${versionOfRows("u", "r")} as version
-  from (select id, resource_id, xmin, ctid ${pageOfAccount}) u
-  cross join lateral (select xmin, ctid from resources where id = u.resource_id limit 1) r
+  select ${
+  versionOf(["u.id", ...briefContent, ...briefProfileContent])
+} as version from (select * ${pageOfAccount}) u ${joinResource}
 ) present
 left join lateral (
   select u.id, ${briefSelect}, ${briefProfileSelect} from (select * ${pageOfAccount}) u ${joinResource}
-  where present.version is distinct from wanted.known
-  order by u.id limit wanted.size
+  where present.version is distinct from wanted.known offset 0
 ) changed on true
 order by wanted.position, changed.id`

@@ -53,8 +53,8 @@ export const selectNewest = (resourceId: string, count: string): string => `
 
 /** Query of the version of the newest entries of a resource, `version`, without a read of their content. */
 export const selectNewestVersion = (resourceId: string, count: string): string => `
-  select coalesce(${versionOfRows("newest")}, 0) as version
-  from (select xmin, ctid ${newestRows(resourceId, count)}) newest`
+  select coalesce(${versionOfRows("newest", "seq")}, 0) as version
+  from (select xmin, seq ${newestRows(resourceId, count)}) newest`
 
 export const layer = Layer.effect(
   EntryStore,

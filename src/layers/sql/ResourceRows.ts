@@ -35,6 +35,9 @@ const briefColumns = profileColumns.filter(({ field }) => field === "header" || 
 
 export type BriefProfileRow = Pick<ProfileRow, "kind" | "header">
 
+/** The same columns without names. */
+export const briefProfileContent: ReadonlyArray<string> = briefColumns.map(({ name }) => `r.${name}`)
+
 /** Columns of a `BriefProfileRow` from resources `r`. */
 export const briefProfileSelect = selectList(briefColumns)
 

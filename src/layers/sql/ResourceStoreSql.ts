@@ -110,7 +110,7 @@ const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: Resource
   const pageKeyOf = ({ entryCount, url }: WantedTopic) => `${entryCount} ${url}`
   const read = (entries: string, version: bigint, wanted: WantedTopic): ReadonlyArray<Entry> => {
     const value = decodeEntries(entries)
-    pages.set(pageKeyOf(wanted), { version, value }, entries.length)
+    pages.keep(pageKeyOf(wanted), { version, value }, entries.length)
     return value
   }
   const find = sharedReads<WantedTopic, Option.Option<SubscribedResource>>({

@@ -1,15 +1,24 @@
+import { randomBytes } from "node:crypto"
+
+/** Seed of the hashes of this process, so that no publisher can make two contents with the same hash. */
+const seed = randomBytes(8).readBigUInt64LE() >> 1n
+
 /**
- * SQL aggregate: a number for the versions of rows, given by the aliases of their tables. The number changes with each write of a row, and with
- * the rows that are selected. Null without rows.
- *
- * A row version has a transaction and a place, which a later version never has both. The start of the server is part of the number, because a
- * server that replaces another one may have lost its last transactions and give out their numbers again. The tables must have no writes that
- * commit before they are on the disk (`commitsLater`), for the same reason.
+ * SQL aggregate: a hash of these columns of all rows, which must have a column that is unique. The same rows have the same hash in any order. Null
+ * without rows.
  */
-export const versionOfRows = (...aliases: ReadonlyArray<string>): string => {
-  const ofRow = aliases.flatMap((alias) => [`${alias}.xmin`, `${alias}.ctid`]).join(" || ' ' || ")
-  return `hashtextextended(string_agg(${ofRow}, ' ') || pg_postmaster_start_time(), 0)`
-}
+export const versionOf = (columns: ReadonlyArray<string>): string =>
+  `bit_xor(hash_record_extended(row(${columns.join(", ")}), ${seed}))`
+
+/**
+ * SQL aggregate: as `versionOf`, for the versions of rows instead of their contents. `alias` names the table, and `key` its primary key.
+ *
+ * Each transaction that writes a row gives it another `xmin`. A server that loses commits in a crash gives out their numbers again. So the
+ * writes of the table must wait for the disk (`synchronous_commit`). Another server that takes over may have lost commits, too: its start is
+ * a part of the version.
+ */
+export const versionOfRows = (alias: string, key: string): string =>
+  versionOf([`${alias}.${key}`, `${alias}.xmin`, "pg_postmaster_start_time()"])
 
 interface VersionedValue<A> {
   readonly version: bigint
@@ -36,9 +45,10 @@ export const makeVersionMemory = <A>(maxLength: number, minLength: number) => {
   let missedLength = 0
   return {
     get: (key: string): VersionedValue<A> | undefined => kept.get(key),
-    /** Notes a miss: the value that was read anew, and its length in characters. */
-    set: (key: string, { value, version }: VersionedValue<A>, characters: number): void => {
+    /** Keeps a value that was read because it was missing or had changed, if there is room for its characters. */
+    keep: (key: string, { value, version }: VersionedValue<A>, characters: number): void => {
       const length = Math.max(characters, minLength)
+      if (length > maxLength) return
       missedLength += length
       if (missedLength > 16 * maxLength) {
         kept.clear()

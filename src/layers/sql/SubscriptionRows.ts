@@ -71,8 +71,18 @@ export type BriefRow = Pick<
   "account" | "topic" | "endpoint" | "format" | "secret" | "headers" | "face"
 >
 
+/** The columns of a `BriefRow` that can differ between the subscriptions of an account, from subscriptions `u`. */
+export const briefContent: ReadonlyArray<string> = [
+  "u.topic",
+  "u.endpoint",
+  "u.format",
+  "u.secret",
+  "u.headers",
+  "u.face"
+]
+
 /** Columns of a `BriefRow` from subscriptions `u`. */
-export const briefSelect = "u.account_id as account, u.topic, u.endpoint, u.format, u.secret, u.headers, u.face"
+export const briefSelect = `u.account_id as account, ${briefContent.join(", ")}`
 
 /** Sealed columns. */
 type SecretColumn = "secret" | "previous_secret" | "headers"
