@@ -23,15 +23,23 @@ const maxIdleShare = 0.1
 /** Looks at an idle event loop after which its load counts as ended: two minutes. */
 const idleLooks = 12
 
+/** False while the heap is too large. */
 const release = Effect.suspend(() => {
-  if (process.memoryUsage().heapUsed > maxHeap) return Effect.void
+  if (process.memoryUsage().heapUsed > maxHeap) return Effect.succeed(false)
   releaseMemory()
-  return Effect.andThen(Effect.sleep(sweepMs), Effect.sync(trimPools))
+  return Effect.as(Effect.andThen(Effect.sleep(sweepMs), Effect.sync(trimPools)), true)
 })
 
-/** Runs `released` whenever a busy event loop has become idle. `shareOf` gives the share of the time in which it worked since the last look. */
-export const watchLoad = (shareOf: () => number, released: Effect.Effect<void>): Effect.Effect<never> => {
-  let wasBusy = false
+/**
+ * Runs `tryRelease` when a busy event loop has become idle, and again at each look until it succeeds or there is load. `shareOf` gives the share
+ * of the time in which the event loop has worked since the last look.
+ */
+export const watchLoad = (
+  shareOf: () => number,
+  tryRelease: Effect.Effect<boolean>,
+  wasBusyBefore: boolean
+): Effect.Effect<never> => {
+  let wasBusy = wasBusyBefore
   let idle = 0
   return Effect.forever(Effect.andThen(
     Effect.sleep(lookMs),
@@ -40,8 +48,9 @@ export const watchLoad = (shareOf: () => number, released: Effect.Effect<void>):
       if (share >= minBusyShare) wasBusy = true
       idle = share <= maxIdleShare ? idle + 1 : 0
       if (!wasBusy || idle < idleLooks) return Effect.void
-      wasBusy = false
-      return released
+      return Effect.map(tryRelease, (isDone) => {
+        wasBusy = !isDone
+      })
     })
   ))
 }
@@ -65,8 +74,8 @@ const makeShareOf = () => {
  */
 export const releaseWhenIdle: Layer.Layer<never> = Effect.gen(function*() {
   yield* Effect.sleep(releaseDelayMs)
-  yield* release
+  const isDone = yield* release
   yield* Effect.sleep(settleMs)
   shortenCollections()
-  return yield* watchLoad(makeShareOf(), release)
+  return yield* watchLoad(makeShareOf(), release, !isDone)
 }).pipe(Effect.forkScoped, Layer.effectDiscard)
