@@ -1,15 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub, type RetrieveRequest } from "#actors/operations/Hub.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { FetchError } from "#domain/ports/Fetcher.ts"
 import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import { matchAll } from "#domain/Search.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/HubCalls.ts"
 import { caller, documentOf, layer, statusOnly } from "#test/support/SimulatedWeb.ts"
+import { entry, found } from "#test/support/StoreFixture.ts"
 
 const refusalOf = <A, R>(effect: Effect.Effect<A, Refusal, R>) =>
   Effect.map(Effect.flip(effect), ({ reason }) => reason)
@@ -278,6 +280,18 @@ describe("Hub.retrieve", () => {
         _tag: "BadParameter",
         parameter: "before"
       })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("returns the entries by their dates, or in the order of storing", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      web.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      const resources = yield* ResourceStore
+      const resource = Option.getOrThrow(yield* resources.find(feed))
+      yield* resources.record(found(resource, [entry("dated before", { published: -1_000 })]))
+      assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed })), ["b", "first", "dated before"])
+      assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed, order: "stored" })), ["dated before", "b", "first"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("rejects a missing subscription, and a callback with 200 feeds", () =>
