@@ -1,8 +1,13 @@
 import { Effect, Layer } from "effect"
+import { performance } from "node:perf_hooks"
+import { getHeapStatistics } from "node:v8"
 import { trimPools } from "./MallocTrim.ts"
 import { releaseDelayMs, releaseMemory, shortenCollections } from "./ReleaseMemory.ts"
 
-/** Above this heap, in bytes, the release would stop the event loop for too long: it takes 0.5 s for 100 MB of live objects. An idle process has 46. */
+/**
+ * Maximum of the heap, in bytes and with its garbage, for a release: it stops the event loop for 0.5 s with 100 MB of live objects. An idle
+ * process has 46 MB.
+ */
 const maxHeap = 96 * 1024 * 1024
 
 /** Milliseconds until helper threads have freed the garbage of the collections. */
@@ -23,12 +28,20 @@ const maxIdleShare = 0.1
 /** Looks at an idle event loop after which its load counts as ended: two minutes. */
 const idleLooks = 12
 
-/** False while the heap is too large. */
-const release = Effect.suspend(() => {
-  if (process.memoryUsage().heapUsed > maxHeap) return Effect.succeed(false)
-  releaseMemory()
-  return Effect.as(Effect.andThen(Effect.sleep(sweepMs), Effect.sync(trimPools)), true)
-})
+/** The parts of a release, for tests. */
+interface ReleaseParts {
+  readonly heapBytes: () => number
+  readonly collect: () => void
+  readonly trim: () => void
+}
+
+/** Collects, and returns the pools of the C library later. False for a heap that is too large. */
+export const makeRelease = ({ collect, heapBytes, trim }: ReleaseParts): Effect.Effect<boolean> =>
+  Effect.suspend(() => {
+    if (heapBytes() > maxHeap) return Effect.succeed(false)
+    collect()
+    return Effect.as(Effect.andThen(Effect.sleep(sweepMs), Effect.sync(trim)), true)
+  })
 
 /**
  * Runs `tryRelease` when a busy event loop has become idle, and again at each look until it succeeds or there is load. `shareOf` gives the share
@@ -55,27 +68,31 @@ export const watchLoad = (
   ))
 }
 
-/** The share of the event loop's time in which it worked, since the last call. */
-const makeShareOf = () => {
-  let last = performance.eventLoopUtilization()
+/** The share of the time in which the event loop has worked since the last call. */
+export const makeShareOf = (read: typeof performance.eventLoopUtilization) => {
+  let last = read()
   return () => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, last)
+    const now = read()
+    const { utilization } = read(now, last)
     last = now
     return utilization
   }
 }
 
 /**
- * Releases the memory that only the start needed, and later that of each load that has ended: garbage, and 2 s later the pools of the C library.
+ * Releases the memory that only the start needed, and later that of each load that has ended: garbage of the main thread, and 2 s later the pools
+ * of all threads in the C library. The database's thread releases its own garbage once, after the start.
  *
- * An idle process allocates so little that V8 would keep this memory for hours. The start's memory is released 15 s after it. A minute later,
- * short pauses count more than memory, as long as there is load. The database's thread releases the memory of its start itself.
+ * An idle process allocates so little that V8 would keep this memory for hours. From a minute after the first release on, V8 collects in short
+ * pauses only and returns no memory by itself.
  */
 export const releaseWhenIdle: Layer.Layer<never> = Effect.gen(function*() {
+  const heapBytes = () => getHeapStatistics().used_heap_size
+  const release = makeRelease({ heapBytes, collect: releaseMemory, trim: trimPools })
   yield* Effect.sleep(releaseDelayMs)
   const isDone = yield* release
+  const shareOf = makeShareOf(performance.eventLoopUtilization)
   yield* Effect.sleep(settleMs)
   shortenCollections()
-  return yield* watchLoad(makeShareOf(), release, !isDone)
+  return yield* watchLoad(shareOf, release, !isDone)
 }).pipe(Effect.forkScoped, Layer.effectDiscard)

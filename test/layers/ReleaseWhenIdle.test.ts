@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { watchLoad } from "#layers/ReleaseWhenIdle.ts"
+import { performance } from "node:perf_hooks"
+import { makeRelease, makeShareOf, watchLoad } from "#layers/ReleaseWhenIdle.ts"
 
 /** The looks, counted from 1, after which a release is tried, for the shares of the event loop's time at each look. The first `failures` fail. */
 const releasesOf = (shares: ReadonlyArray<number>, failures = 0, wasBusyBefore = false) =>
@@ -45,4 +46,40 @@ describe("watchLoad", () => {
       assert.deepStrictEqual(yield* releasesOf([1, ...repeat(0, 20)], 3), [13, 14, 15, 16])
       assert.deepStrictEqual(yield* releasesOf([1, ...repeat(0, 13), 1, ...repeat(0, 13)], 2), [13, 14, 27])
     }))
+})
+
+describe("makeRelease", () => {
+  const releaseWith = (heapBytes: number) =>
+    Effect.gen(function*() {
+      const done: Array<string> = []
+      const release = yield* Effect.forkChild(makeRelease({
+        heapBytes: () => heapBytes,
+        collect: () => done.push("collected"),
+        trim: () => done.push("trimmed")
+      }))
+      yield* TestClock.adjust("1999 millis")
+      const early = done.slice()
+      yield* TestClock.adjust("1 millis")
+      return [early, done, yield* Fiber.join(release)]
+    })
+
+  it.effect("collects a small heap, and returns the pools two seconds later", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* releaseWith(96 * 1024 * 1024), [["collected"], ["collected", "trimmed"], true])
+      assert.deepStrictEqual(yield* releaseWith(96 * 1024 * 1024 + 1), [[], [], false])
+    }))
+})
+
+describe("makeShareOf", () => {
+  it("gives the share since the last call", () => {
+    const totals = [[100, 0], [100, 100], [150, 150], [150, 250]].map(([idle = 0, active = 0]) => ({
+      idle,
+      active,
+      utilization: active / (active + idle)
+    }))
+    const shareOf = makeShareOf((now, last) =>
+      now === undefined ? totals.shift() ?? assert.fail() : performance.eventLoopUtilization(now, last)
+    )
+    assert.deepStrictEqual([shareOf(), shareOf(), shareOf()], [1, 0.5, 1])
+  })
 })

@@ -50,7 +50,7 @@ interface FirstPageRow extends BriefItemRow {
 /** Maximum of characters of the lists that stay in memory. Clients mostly read unchanged lists again. */
 const maxListsLength = 512 * 1024
 
-/** A list counts as many characters at least: rendered texts are attached to it, so that at most 128 lists stay. */
+/** A list counts as many characters at least: rendered texts are attached to it, up to 64 kB each with and without secrets. At most 128 stay. */
 const minListLength = maxListsLength / 128
 
 const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) => {
@@ -117,7 +117,7 @@ select wanted.position::float8 as position, present.version, changed.*
 from unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[]) with ordinality wanted(account, skipped, size, known, position)
 cross join lateral (
   select ${
-  versionOf(["u.id", ...briefContent, ...briefProfileContent])
+  versionOf("u.id", [...briefContent, ...briefProfileContent])
 } as version from (select * ${pageOfAccount}) u ${joinResource}
 ) present
 left join lateral (

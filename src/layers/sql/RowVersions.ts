@@ -1,24 +1,26 @@
 import { randomBytes } from "node:crypto"
 
-/** Seed of the hashes of this process, so that no publisher can make two contents with the same hash. */
-const seed = randomBytes(8).readBigUInt64LE() >> 1n
+/** Seed of the hashes of this process. A publisher who does not know it cannot search for contents with the same hash. */
+const seed = randomBytes(8).readBigInt64LE()
 
 /**
- * SQL aggregate: a hash of these columns of all rows, which must have a column that is unique. The same rows have the same hash in any order. Null
- * without rows.
+ * SQL aggregate: a hash of these columns over all rows. `key` must be unique among the rows, and is part of the hash. The order of the rows does
+ * not matter. Null without rows.
+ *
+ * Each row has a seed of its own: with a common one, the same change in two rows would often cancel out.
  */
-export const versionOf = (columns: ReadonlyArray<string>): string =>
-  `bit_xor(hash_record_extended(row(${columns.join(", ")}), ${seed}))`
+export const versionOf = (key: string, columns: ReadonlyArray<string>): string =>
+  `bit_xor(hash_record_extended(row(${[key, ...columns].join(", ")}), hashint8extended(${key}, '${seed}'::int8)))`
 
 /**
  * SQL aggregate: as `versionOf`, for the versions of rows instead of their contents. `alias` names the table, and `key` its primary key.
  *
- * Each transaction that writes a row gives it another `xmin`. A server that loses commits in a crash gives out their numbers again. So the
- * writes of the table must wait for the disk (`synchronous_commit`). Another server that takes over may have lost commits, too: its start is
- * a part of the version.
+ * A transaction gives each row that it writes its own number, `xmin`. A server that loses commits in a crash uses their numbers again, so writes
+ * of the table must wait for the disk (`synchronous_commit`). A server that takes over may have lost commits too, so the version includes the
+ * start of the server.
  */
 export const versionOfRows = (alias: string, key: string): string =>
-  versionOf([`${alias}.${key}`, `${alias}.xmin`, "pg_postmaster_start_time()"])
+  versionOf(`${alias}.${key}`, [`${alias}.xmin`, "pg_postmaster_start_time()"])
 
 interface VersionedValue<A> {
   readonly version: bigint

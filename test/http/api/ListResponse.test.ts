@@ -26,4 +26,32 @@ describe("ListResponse", () => {
       const secrets = yield* Effect.forEach([subscriber, reader, subscriber, reader], secretFor)
       assert.deepStrictEqual(secrets, ["the secret", null, "the secret", null])
     }))
+
+  it("renders a shared list once, unless its text has more than 64 KiB", () => {
+    const rendered = (topicLength: number) => {
+      let renderings = 0
+      const subscription = {
+        endpoint: "https://callback.example/",
+        get topic() {
+          renderings++
+          return "t".repeat(topicLength)
+        }
+      }
+      const list: ReadonlyArray<BriefItem> = [{ subscription, resource: { kind: "feed" } }]
+      for (let i = 0; i < 2; i++) {
+        renderList(list, { caller: callerWith("list"), ifNoneMatch: undefined, jsonp: undefined })
+      }
+      return renderings
+    }
+    const names = JSON.stringify([{
+      subscription: {
+        format: "atom",
+        endpoint: "https://callback.example/",
+        secret: null,
+        feed: { title: null, url: "" }
+      }
+    }])
+    assert.strictEqual(rendered(64 * 1024 - names.length), 1)
+    assert.strictEqual(rendered(64 * 1024 - names.length + 1), 2)
+  })
 })

@@ -6,7 +6,7 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { firstPagesSql } from "#layers/sql/BriefList.ts"
 import { sqlWithGenericPlans } from "#layers/sql/GenericPlans.ts"
 import { seenSql } from "#layers/sql/ResourceStoreSql.ts"
-import { makeVersionMemory, versionOfRows } from "#layers/sql/RowVersions.ts"
+import { makeVersionMemory, versionOf, versionOfRows } from "#layers/sql/RowVersions.ts"
 import { column } from "#layers/sql/Values.ts"
 import { engines } from "#test/support/Databases.ts"
 import {
@@ -20,6 +20,12 @@ import {
   wantedBy
 } from "#test/support/StoreFixture.ts"
 import { storesSql } from "#test/support/StoresSql.ts"
+
+describe("versionOfRows", () => {
+  it("includes the start of the server, because another server may use the numbers of transactions again", () => {
+    assert.include(versionOfRows("entries", "seq"), "entries.seq, entries.xmin, pg_postmaster_start_time()")
+  })
+})
 
 describe("makeVersionMemory", () => {
   const makeReader = (maxLength: number, minLength: number) => {
@@ -80,7 +86,7 @@ for (const engine of engines) {
           const sql = yield* SqlClient.SqlClient
           yield* sql`create table versioned (id int primary key, a int)`
           yield* sql`insert into versioned values (1, 1), (2, 1), (3, 1)`
-          const versionOf = (...ids: ReadonlyArray<number>) =>
+          const readVersion = (...ids: ReadonlyArray<number>) =>
             Effect.map(
               sql.unsafe<{ version: bigint | null }>(
                 `select ${versionOfRows("v", "id")} as version from versioned v where id = any($1::int4[])`,
@@ -88,12 +94,31 @@ for (const engine of engines) {
               ),
               ([row]) => row?.version
             )
-          const [both, others] = [yield* versionOf(1, 2), yield* versionOf(2, 3)]
+          const [both, others] = [yield* readVersion(1, 2), yield* readVersion(2, 3)]
           assert.notStrictEqual(both, others)
-          assert.strictEqual(yield* versionOf(), null)
+          assert.strictEqual(yield* readVersion(), null)
           yield* sql`update versioned set a = a where id = 1`
-          assert.notStrictEqual(yield* versionOf(1, 2), both)
-          assert.strictEqual(yield* versionOf(2, 3), others)
+          assert.notStrictEqual(yield* readVersion(1, 2), both)
+          assert.strictEqual(yield* readVersion(2, 3), others)
+        }))
+
+      it.effect("are of 64 bits where one transaction writes several rows, and where rows get the same contents", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          const { length } = Array.from({ length: 200_000 })
+          const countOf = (version: string) =>
+            Effect.map(
+              sql.unsafe<{ count: number }>(
+                `select count(distinct version)::int4 as count from (
+                  select ${version} as version
+                  from generate_series(1, ${length}) n, lateral (values (1::int8, n::text::xid), (2, n::text::xid)) v(id, xmin)
+                  group by n
+                ) versions`
+              ).unprepared,
+              ([row]) => row?.count
+            )
+          assert.strictEqual(yield* countOf(versionOfRows("v", "id")), length)
+          assert.strictEqual(yield* countOf(versionOf("v.id", ["'title ' || n"])), length)
         }))
 
       it.effect("let readers share the newest entries of a topic until one of these changes", () =>
