@@ -1,4 +1,3 @@
-import { AttachedValue } from "#domain/AttachedValue.ts"
 import type { ActivityObject, Entry, Link, Person, Point, Source, Text } from "#domain/feed/Entry.ts"
 import { type FeedHeader, getPermalink } from "#domain/feed/Feed.ts"
 import { toSlug } from "#domain/feed/Slug.ts"
@@ -12,6 +11,7 @@ import {
   getPoints
 } from "./EntryFields.ts"
 import { toPlainText } from "./PlainText.ts"
+import { renderOnce } from "./RenderOnce.ts"
 import { dropIllegalCharacters } from "./Xml.ts"
 
 type JsonValue = string | number | boolean | null | ReadonlyArray<JsonValue> | {
@@ -45,24 +45,10 @@ export const renderJson = ({ status, header, entries, retrieve }: JsonNotificati
   return `${head.slice(0, -1)},"items":[${items}]}`
 }
 
-/**
- * Items of retrieve responses by their entries. Requests with the same array of entries render it once.
- *
- * The database layer keeps arrays of entries and counts their text, not these items. Items of a hostile page of 45 kB take 20 MB, because each link
- * repeats the title.
- */
-const retrieved = new AttachedValue<ReadonlyArray<Entry>, string>()
-
-/** Maximum of characters of items that stay attached. 10 entries of a usual feed have 20,000. */
-const maxAttachedLength = 64 * 1024
-
-const renderRetrieved = (entries: ReadonlyArray<Entry>): string => {
-  const known = retrieved.get(entries)
-  if (known !== undefined) return known
-  const json = entries.map((entry) => stringify(toItem(entry, true))).join(",")
-  if (json.length <= maxAttachedLength) retrieved.set(entries, json)
-  return json
-}
+/** Renders the items of a retrieve response. */
+const renderRetrieved = renderOnce((entries: ReadonlyArray<Entry>): string =>
+  entries.map((entry) => stringify(toItem(entry, true))).join(",")
+)
 
 /** Renders a single item. */
 export const renderEntryJson = (entry: Entry): string => stringify(toItem(entry, false))

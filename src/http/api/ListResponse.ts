@@ -1,11 +1,11 @@
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import type { ListedSubscription } from "#actors/operations/Hub.ts"
-import { AttachedValue } from "#domain/AttachedValue.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { BriefItem, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { statusToJson } from "#domain/render/NotificationJson.ts"
 import { toPlainText } from "#domain/render/PlainText.ts"
+import { renderOnce } from "#domain/render/RenderOnce.ts"
 import { shownFormat } from "#domain/Subscription.ts"
 import * as Reply from "#http/Reply.ts"
 import type { ApiCall } from "./Operation.ts"
@@ -31,7 +31,7 @@ type ListCall = Pick<ApiCall, "caller" | "ifNoneMatch" | "jsonp">
  * notifications, so a token for monitoring could forge them.
  */
 export const renderList = (items: ReadonlyArray<BriefItem>, call: ListCall): HttpServerResponse =>
-  respond(renderItems(items, showsSecretTo(call)), call)
+  respond(showsSecretTo(call) ? renderWithSecrets(items) : renderWithoutSecrets(items), call)
 
 /** Renders subscriptions as an object, with the status of each resource and `meta`. The secret is shown as in `renderList`. */
 export const renderDetailedList = (
@@ -65,21 +65,14 @@ const showsSecretTo = ({ caller }: ListCall): boolean => caller.rights.has("subs
 const respond = (json: string, { ifNoneMatch, jsonp }: ListCall): HttpServerResponse =>
   jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
 
-/** Rendered lists by their items, with and without secrets: requests that share a read share its text. */
-const withSecrets = new AttachedValue<ReadonlyArray<BriefItem>, string>()
-const withoutSecrets = new AttachedValue<ReadonlyArray<BriefItem>, string>()
+const renderItemsWith = (showsSecret: boolean) =>
+  renderOnce((items: ReadonlyArray<BriefItem>): string =>
+    JSON.stringify(items.map((item) => ({ subscription: subscriptionJson(item, showsSecret, {}) })))
+  )
 
-/** Maximum of characters of a text that stays attached. A list of 20 usual subscriptions has 4,000. */
-const maxAttachedLength = 64 * 1024
-
-const renderItems = (items: ReadonlyArray<BriefItem>, showsSecret: boolean): string => {
-  const rendered = showsSecret ? withSecrets : withoutSecrets
-  const known = rendered.get(items)
-  if (known !== undefined) return known
-  const json = JSON.stringify(items.map((item) => ({ subscription: subscriptionJson(item, showsSecret, {}) })))
-  if (json.length <= maxAttachedLength) rendered.set(items, json)
-  return json
-}
+/** Requests that share a read share its text. */
+const renderWithSecrets = renderItemsWith(true)
+const renderWithoutSecrets = renderItemsWith(false)
 
 const subscriptionJson = (
   { resource: { header, kind }, subscription }: BriefItem,

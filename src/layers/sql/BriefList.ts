@@ -4,7 +4,7 @@ import type { BriefItem, BriefQuery } from "#domain/ports/SubscriptionStore.ts"
 import { rowsOfInputs, sharedReads } from "./Batched.ts"
 import { run } from "./Query.ts"
 import { briefProfileContent, briefProfileOf, type BriefProfileRow, briefProfileSelect } from "./ResourceRows.ts"
-import { makeVersionMemory, versionOf } from "./RowVersions.ts"
+import { makeVersionMemory, type VersionedValue, versionOf } from "./RowVersions.ts"
 import type { Box } from "./SecretBox.ts"
 import { pageOf, selectPage } from "./SubscriptionLists.ts"
 import { briefContent, briefOf, type BriefRow, briefSelect } from "./SubscriptionRows.ts"
@@ -56,9 +56,14 @@ const minListLength = maxListsLength / 128
 const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) => {
   const memory = makeVersionMemory<ReadonlyArray<BriefItem>>(maxListsLength, minListLength)
   const keyOf = ({ accountId, byPage, offset }: FirstPage) => `${accountId} ${offset} ${byPage}`
-  const read = (rows: ReadonlyArray<FirstPageRow>, page: FirstPage): ReadonlyArray<BriefItem> => {
+  const itemsOf = (
+    rows: ReadonlyArray<FirstPageRow>,
+    page: FirstPage,
+    known: VersionedValue<ReadonlyArray<BriefItem>> | undefined
+  ): ReadonlyArray<BriefItem> => {
     const version = rows[0]?.version ?? null
     if (version === null) return []
+    if (version === known?.version) return known.value
     const value = rows.map(itemOf(box))
     memory.keep(keyOf(page), { version, value }, rows.reduce((sum, row) => sum + lengthOf(row), 0))
     return value
@@ -75,10 +80,7 @@ const makeReadFirst = (sql: SqlClient.SqlClient, box: Box) => {
         column.versions(known.map((page) => page?.version))
       ]))
       const own = rowsOfInputs(rows, pages)
-      return pages.map((page, i) => {
-        const [unchanged, found = []] = [known[i], own[i]]
-        return unchanged !== undefined && found[0]?.version === unchanged.version ? unchanged.value : read(found, page)
-      })
+      return pages.map((page, i) => itemsOf(own[i] ?? [], page, known[i]))
     })
   })
 }

@@ -35,7 +35,7 @@ const briefColumns = profileColumns.filter(({ field }) => field === "header" || 
 
 export type BriefProfileRow = Pick<ProfileRow, "kind" | "header">
 
-/** The same columns without names. */
+/** The columns of a `BriefProfileRow` from resources `r`, without names. */
 export const briefProfileContent: ReadonlyArray<string> = briefColumns.map(({ name }) => `r.${name}`)
 
 /** Columns of a `BriefProfileRow` from resources `r`. */

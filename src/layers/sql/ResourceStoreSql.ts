@@ -22,7 +22,7 @@ import {
   selectResources
 } from "./ResourceRows.ts"
 import { makeTouches } from "./ResourceTouches.ts"
-import { makeVersionMemory } from "./RowVersions.ts"
+import { makeVersionMemory, type VersionedValue } from "./RowVersions.ts"
 import { decodeEntries } from "./StoredJson.ts"
 import { formats } from "./SubscriptionRows.ts"
 import { column, urlKey } from "./Values.ts"
@@ -108,7 +108,13 @@ const minPageLength = maxPagesLength / 256
 const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceProfile) => ResourceProfile) => {
   const pages = makeVersionMemory<ReadonlyArray<Entry>>(maxPagesLength, minPageLength)
   const pageKeyOf = ({ entryCount, url }: WantedTopic) => `${entryCount} ${url}`
-  const read = (entries: string, version: bigint, wanted: WantedTopic): ReadonlyArray<Entry> => {
+  const newestOf = (
+    { entries, version }: SeenRow,
+    wanted: WantedTopic,
+    known: VersionedValue<ReadonlyArray<Entry>> | undefined
+  ) => {
+    if (version === known?.version) return known.value
+    if (entries === null) return undefined
     const value = decodeEntries(entries)
     pages.keep(pageKeyOf(wanted), { version, value }, entries.length)
     return value
@@ -126,17 +132,12 @@ const findSubscribed = (sql: SqlClient.SqlClient, withTouch: (resource: Resource
       ]))
       const own = rowsOfInputs(rows, wanted)
       return wanted.map((one, i) => {
-        const [row, page] = [own[i]?.[0], known[i]]
+        const row = own[i]?.[0]
         if (row === undefined) return Option.none()
-        const { entries, key, version } = row
         const { format } = formats[row.format ?? -1] ?? {}
-        const newest = version === page?.version
-          ? page.value
-          : entries === null
-          ? undefined
-          : read(entries, version, one)
+        const newest = newestOf(row, one, known[i])
         return Option.some({
-          resource: withTouch(profileOf(Number(key), row)),
+          resource: withTouch(profileOf(Number(row.key), row)),
           ...(format !== undefined && { format }),
           ...(newest !== undefined && { newest })
         })

@@ -22,7 +22,7 @@ export const versionOf = (key: string, columns: ReadonlyArray<string>): string =
 export const versionOfRows = (alias: string, key: string): string =>
   versionOf(`${alias}.${key}`, [`${alias}.xmin`, "pg_postmaster_start_time()"])
 
-interface VersionedValue<A> {
+export interface VersionedValue<A> {
   readonly version: bigint
   /** Immutable: readers share it. */
   readonly value: A
