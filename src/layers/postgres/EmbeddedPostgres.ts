@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import * as path from "node:path"
 import { Duplex } from "node:stream"
 import { maintain } from "#layers/postgres/embedded/Maintenance.ts"
-import { startThread } from "#layers/postgres/embedded/Thread.ts"
+import { startThread, type Thread } from "#layers/postgres/embedded/Thread.ts"
 import { HasCommand } from "#layers/sql/ChangeRecord.ts"
 import { GenericPlanClient, genericPlans } from "#layers/sql/GenericPlans.ts"
 import { type DatabaseError, databaseError } from "./DatabaseError.ts"
@@ -24,13 +24,8 @@ import { maxMessageSize, patchPgClient } from "./PgClientPatches.ts"
  */
 export const layer = (
   options: { readonly directory: string }
-): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> => {
-  const guests: DatabaseSocket.Guests = new Set()
-  return Layer.effectDiscard(maintain({ isCopied: () => guests.size > 0 })).pipe(
-    Layer.provideMerge(Layer.effectContext(makeClients(options.directory, guests))),
-    Layer.provide(Reactivity.layer)
-  )
-}
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
+  Layer.effectContext(makeClients(options.directory)).pipe(Layer.provide(Reactivity.layer))
 
 /** The cluster of a data directory that this process has locked, or a copy of one, for a backup or a restore. No maintenance runs. */
 export const layerCluster = (
@@ -39,14 +34,18 @@ export const layerCluster = (
   PgClient.layerFrom(
     Effect.flatMap(
       superviseThread(options.cluster),
-      (stream) => makeClient({ stream, maxConnections: 1, maxMessageSize: options.maxMessageSize })
+      ({ stream }) => makeClient({ stream, maxConnections: 1, maxMessageSize: options.maxMessageSize })
     )
   )
 
-const makeClients = Effect.fnUntraced(function*(directory: string, guests: DatabaseSocket.Guests) {
-  const stream = yield* superviseThread(yield* DataDirectory.open(directory))
+const makeClients = Effect.fnUntraced(function*(directory: string) {
+  const guests: DatabaseSocket.Guests = new Set()
+  const { checkpoint, stream } = yield* superviseThread(yield* DataDirectory.open(directory))
   yield* DatabaseSocket.serve(directory, stream, guests)
   const client = yield* makeClient({ stream, maxConnections: 8, maxMessageSize })
+  yield* maintain({ checkpoint, isCopied: () => guests.size > 0 }).pipe(
+    Effect.provideService(SqlClient.SqlClient, client)
+  )
   return Context.make(PgClient.PgClient, client).pipe(
     Context.add(SqlClient.SqlClient, client),
     Context.add(HasCommand, () => guests.size > 0),
@@ -68,9 +67,9 @@ const makeClient = (config: PgClient.PgPoolConfig) =>
     Effect.map((client) => patchPgClient(client, "pglite"))
   )
 
-/** Keeps a thread running until the scope closes. Returns a function that opens a connection to the current thread. */
+/** Keeps a thread running until the scope closes. `stream` opens a connection to the current thread, and `checkpoint` runs there. */
 const superviseThread = Effect.fnUntraced(function*(cluster: string) {
-  let connect: (() => Duplex) | undefined
+  let current: Thread | undefined
   let hasServed = false
   const up = yield* Deferred.make<void, DatabaseError>()
 
@@ -78,10 +77,10 @@ const superviseThread = Effect.fnUntraced(function*(cluster: string) {
     // A cluster that vanishes while it serves has lost its volume. An empty cluster in its place would hide the loss.
     const thread = yield* startThread({ cluster, mayCreate: !hasServed })
     hasServed = true
-    connect = () => thread.connect()
+    current = thread
     yield* Deferred.succeed(up, undefined)
     const problem = yield* thread.ended
-    connect = undefined
+    current = undefined
     yield* logProblem("The embedded database has stopped and is started again.", problem)
   }).pipe(
     Effect.scoped,
@@ -95,8 +94,13 @@ const superviseThread = Effect.fnUntraced(function*(cluster: string) {
 
   yield* Effect.forkScoped(runRepeatedly(run), { startImmediately: true })
   yield* Deferred.await(up)
-  return () => connect?.() ?? new Duplex().destroy(new Error("The embedded database is being started."))
+  return {
+    stream: () => current?.connect() ?? new Duplex().destroy(new Error(beingStarted)),
+    checkpoint: Effect.suspend(() => current?.checkpoint ?? Effect.fail(beingStarted))
+  }
 })
+
+const beingStarted = "The embedded database is being started."
 
 const logProblem = (text: string, reason: string) => Effect.annotateLogs(Effect.logError(text), { reason })
 

@@ -1,11 +1,9 @@
 import { PGlite } from "@electric-sql/pglite"
-import { EmscriptenBuiltinFilesystem } from "@electric-sql/pglite/basefs"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
-import { fstatSync } from "node:fs"
-import { basename, join, relative } from "node:path"
 import { setFlagsFromString } from "node:v8"
 import { CommitSync } from "./CommitSync.ts"
-import { NextLogFile } from "./NextLogFile.ts"
+import { DurableFiles } from "./DurableFiles.ts"
+import { checkpoint } from "./Frames.ts"
 import type { Execute, SharedBackend } from "./Sessions.ts"
 
 /** One PostgreSQL backend over a cluster's directory. */
@@ -28,8 +26,9 @@ export const openBackend = async (
   log: (line: string) => void
 ): Promise<Backend> => {
   const commits = new CommitSync(crash)
+  const files = new DurableFiles(cluster, commits, crash)
   const database = new Database({
-    fs: new DurableFiles(cluster, commits, crash),
+    fs: files,
     extensions: { pg_trgm },
     startParams: [...PGlite.defaultStartParams.filter((parameter) => parameter !== "-F"), ...configuration],
     onStderr: (line) => {
@@ -40,10 +39,17 @@ export const openBackend = async (
   await database.waitReady
   crashOnPanic(database, crash)
   commits.defer()
+  const execute = makeExecute(database, crash)
   return {
-    execute: makeExecute(database, crash),
+    execute,
     whenSynced: (answer) => commits.whenSynced(answer),
+    checkpoint: () => {
+      files.checkpoint.begin()
+      execute(checkpoint())
+      return files.checkpoint.end()
+    },
     close: () => {
+      files.checkpoint.settle()
       commits.stopDeferring()
       return database.close()
     }
@@ -138,118 +144,12 @@ const makeExecute = (database: PGlite, crash: (error: unknown) => never): Execut
 
 const configuration = [
   "wal_sync_method=fsync", // the other methods use system calls that do nothing in PGlite
+  "wal_recycle=off", // old files of the log become next ones by another way, once the control file is on disk
   "shared_buffers=16MB", // the page cache of the kernel holds the rest
   "default_statistics_target=25", // all statements wait for an analyze: 72 ms with the default sample of 30,000 rows, 20 with this one
   "log_min_messages=fatal", // the client receives its own errors
   "log_min_error_statement=panic"
 ].flatMap((setting) => ["-c", setting])
-
-interface NodeStream {
-  readonly nfd?: number
-  readonly path: string
-}
-
-type Operation = (of: NodeStream, ...more: ReadonlyArray<unknown>) => unknown
-
-/** Operations of Emscripten on open files or on names. */
-type Operations = Record<string, Operation>
-
-/** Changes of a cluster's files apart from written pages. */
-const changes = ["setattr", "mknod", "rename", "unlink", "rmdir", "symlink"]
-
-/** A directory on disk, like PGlite's `NodeFS`, but with fsync, and mounted when its path is known. */
-class DurableFiles extends EmscriptenBuiltinFilesystem {
-  readonly #cluster: Promise<string>
-  readonly #commits: CommitSync
-  readonly #crash: (error: unknown) => never
-
-  constructor(cluster: Promise<string>, commits: CommitSync, crash: (error: unknown) => never) {
-    super()
-    this.#cluster = cluster
-    this.#commits = commits
-    this.#crash = crash
-  }
-
-  /** Runs after the program is loaded and before the backend starts, because recovery after a crash writes and syncs too. */
-  override async initialSyncFs(): Promise<void> {
-    const { FS, NODEFS } = this.#module
-    const root = await this.#cluster
-    this.#patchStreams(operationsOf(NODEFS, "stream_ops"), root)
-    this.#flushBefore(operationsOf(NODEFS, "node_ops"), changes)
-    FS.mkdirTree(PGlite.paths.PGDATA)
-    FS.mount(NODEFS, { root }, PGlite.paths.PGDATA)
-  }
-
-  override closeFs(): Promise<void> {
-    this.#module.FS.quit()
-    return Promise.resolve()
-  }
-
-  get #module(): PGlite["Module"] {
-    if (this.pg === undefined) throw new Error("PGlite uses its file system before its initialization.")
-    return this.pg.Module
-  }
-
-  #patchStreams(streams: Operations, root: string): void {
-    const commits = this.#commits
-    const nextLogFile = new NextLogFile(join(root, "pg_wal"), this.#crash)
-    streams["fsync"] = (stream) => {
-      if (stream.nfd === undefined) return 0
-      if (isLog(stream)) {
-        commits.commit({ descriptor: stream.nfd, path: join(root, relative(PGlite.paths.PGDATA, stream.path)) })
-      } else {
-        commits.flush()
-        commits.sync(stream.nfd)
-      }
-      return 0
-    }
-    patch(streams, "write", (stream, ...more) => {
-      if (isLog(stream)) void nextLogFile.prepareAfter(basename(stream.path), Number(more[3]))
-      else if (commits.isPending && !isExtension(stream, more)) commits.flush()
-    })
-    patch(streams, "close", ({ nfd }) => nfd !== undefined && commits.close(nfd))
-    this.#flushBefore(streams, ["setattr"])
-  }
-
-  #flushBefore(operations: Operations, names: ReadonlyArray<string>): void {
-    for (const name of names) patch(operations, name, () => this.#commits.flush())
-  }
-}
-
-/** Calls `before` ahead of an operation. */
-const patch = (operations: Operations, name: string, before: Operation): void => {
-  const operation = operations[name]
-  if (operation === undefined) throw new Error(`This version of PGlite has no operation ${name} to patch.`)
-  operations[name] = (...parameters) => {
-    before(...parameters)
-    return operation(...parameters)
-  }
-}
-
-/** True for a file of the write-ahead log that has its final name. */
-const isLog = ({ path }: NodeStream): boolean => /\/pg_wal\/[0-9A-F]{24}$/.test(path)
-
-/**
- * True for a write of empty pages behind the end of a file. PostgreSQL extends a table before it logs the new pages, and accepts empty ones
- * after a crash.
- */
-const isExtension = ({ nfd }: NodeStream, [memory, offset, length, position]: ReadonlyArray<unknown>): boolean => {
-  if (nfd === undefined || !ArrayBuffer.isView(memory)) return false
-  if (typeof offset !== "number" || typeof length !== "number" || typeof position !== "number") return false
-  return length <= emptyPages.length && position >= fstatSync(nfd).size &&
-    emptyPages.compare(Buffer.from(memory.buffer, memory.byteOffset + offset, length), 0, length, 0, length) === 0
-}
-
-const emptyPages = Buffer.alloc(64 * 1024)
-
-/** A table through which Emscripten calls its files, missing in its types. */
-const operationsOf = (type: object, name: string): Operations => {
-  const operations: unknown = Reflect.get(type, name)
-  if (typeof operations !== "object" || operations === null) {
-    throw new Error(`This version of PGlite has no NODEFS.${name} to patch.`)
-  }
-  return operations as Operations
-}
 
 /** Status of the exception by which PostgreSQL leaves a failed statement (its longjmp). */
 const failedStatement = 100

@@ -103,6 +103,9 @@ export const closeStatements = (names: Iterable<string>): Uint8Array => {
 /** A cycle that rolls back the open transaction, if any. */
 export const rollback = (): Uint8Array => makeQuery("ROLLBACK")
 
+/** A cycle that runs a checkpoint. */
+export const checkpoint = (): Uint8Array => makeQuery("CHECKPOINT")
+
 /** A cycle that sets parameters of the session. */
 export const setParameters = (parameters: ReadonlyArray<readonly [name: string, value: string]>): Uint8Array =>
   makeQuery(parameters.map(([name, value]) => `SET ${name} TO '${value.replaceAll("'", "''")}'`).join("; "))

@@ -12,12 +12,15 @@ export type ToWorker =
   | { readonly _tag: "Open"; readonly id: number }
   | { readonly _tag: "Data"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly _tag: "Close"; readonly id: number }
+  /** Answered by `Checkpointed`. One at a time. */
+  | { readonly _tag: "Checkpoint" }
   | { readonly _tag: "Shutdown" }
 
 export type FromWorker =
   | { readonly _tag: "Ready" }
   | { readonly _tag: "Data"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly _tag: "Closed"; readonly id: number }
+  | { readonly _tag: "Checkpointed"; readonly isMade: boolean }
   /** A line of the log of PostgreSQL. */
   | { readonly _tag: "Log"; readonly line: string }
   /** The database does not start, or cannot continue. The thread ends next. */

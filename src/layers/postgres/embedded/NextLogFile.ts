@@ -1,5 +1,5 @@
 import * as fs from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 
 /** PostgreSQL makes its own log files under names of this prefix, and removes such files after a crash. */
 const draftName = "xlogtemp.windhover"
@@ -7,14 +7,18 @@ const draftName = "xlogtemp.windhover"
 /** Bytes of a file of the log: PostgreSQL's default, and that of the template. */
 const fileSize = 16 * 1024 * 1024
 
+/** Maximum of old files that become next files: the log between two checkpoints. */
+const maxSpares = 8
+
 /** A sync of the log may wait for a write of this size, but never for the whole file. */
 const chunk = new Uint8Array(1024 * 1024)
 
 /**
- * Makes the next file of the write-ahead log in the thread pool, as soon as the current file is half full.
+ * Gives the next file of the write-ahead log its name, as soon as the current file is half full: an old file that a checkpoint has left, or one
+ * that the thread pool makes.
  *
- * PostgreSQL continues its log in a file of that name, as in a recycled file. Without the file, PostgreSQL writes and syncs 16 MB itself, and all
- * statements wait.
+ * PostgreSQL continues its log in a file of that name, as in a file that it recycles itself. Without the file, PostgreSQL writes and syncs 16 MB
+ * itself, and all statements wait.
  */
 export class NextLogFile {
   readonly #directory: string
@@ -43,13 +47,32 @@ export class NextLogFile {
     const next = join(this.#directory, nextName(current))
     try {
       if (fs.existsSync(next)) return
-      await writeEmpty(this.#draft)
+      const spare = this.#spares()[0]
+      if (spare === undefined) await writeEmpty(this.#draft)
+      else fs.renameSync(spare, this.#draft)
       this.#publish(next)
     } catch {
       this.#removeDraft()
     } finally {
       this.#isRunning = false
     }
+  }
+
+  /** Keeps an old file of the log for later. Returns false if it must be removed instead. PostgreSQL removes the kept ones after a crash. */
+  keep(path: string): boolean {
+    if (this.#spares().length >= maxSpares) return false
+    try {
+      fs.renameSync(path, `${this.#draft}.${basename(path)}`)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #spares(): ReadonlyArray<string> {
+    return fs.readdirSync(this.#directory)
+      .filter((name) => name.startsWith(`${draftName}.`))
+      .map((name) => join(this.#directory, name))
   }
 
   /** Runs in one turn of the event loop, so that PostgreSQL, in the same thread, neither makes nor uses the file meanwhile. */

@@ -7,6 +7,8 @@ export interface SharedBackend {
   readonly execute: Execute
   /** Calls `answer` once all commits so far are on disk. No answer of `execute` may be sent before. */
   readonly whenSynced: (answer: () => void) => void
+  /** Runs a checkpoint. The promise ends when it is on disk, and other cycles may run before. It is false if PostgreSQL made none. */
+  readonly checkpoint: () => Promise<boolean>
 }
 
 interface Connection {
@@ -24,6 +26,12 @@ interface Cycle {
   readonly bytes: Uint8Array
 }
 
+/** A checkpoint among the cycles. */
+interface Checkpoint {
+  readonly connection?: undefined
+  readonly end: (isMade: boolean) => void
+}
+
 /**
  * Shares the single session of one backend between many connections.
  *
@@ -34,7 +42,7 @@ interface Cycle {
  */
 export class Sessions {
   readonly #connections = new Map<number, Connection>()
-  #queue: Array<Cycle> = []
+  #queue: Array<Cycle | Checkpoint> = []
   #owner: Connection | undefined
   #ownerSince = 0
   #planner = defaultPlanner
@@ -69,6 +77,14 @@ export class Sessions {
     const connection = this.#connections.get(id)
     if (connection !== undefined) this.#drop(connection)
     this.#pump()
+  }
+
+  /** Runs a checkpoint between two transactions. The promise is false if PostgreSQL made none. */
+  checkpoint(): Promise<boolean> {
+    return new Promise((end) => {
+      this.#queue.push({ end })
+      this.#pump()
+    })
   }
 
   /** Ends the open transaction if its client was idle for `maxIdleMs` while other connections wait. */
@@ -114,6 +130,10 @@ export class Sessions {
 
   #pump(): void {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      if ("end" in next) {
+        void this.#backend.checkpoint().then(next.end)
+        continue
+      }
       if (next.connection !== undefined) this.#adoptPlanner(next.connection)
       const isIdle = this.#answer(next.connection, this.#backend.execute(next.bytes))
       this.#owner = isIdle ? undefined : next.connection
@@ -128,7 +148,7 @@ export class Sessions {
     this.#planner = planner
   }
 
-  #next(): Cycle | undefined {
+  #next(): Cycle | Checkpoint | undefined {
     if (this.#owner === undefined) return this.#queue.shift()
     const at = this.#queue.findIndex((cycle) => cycle.connection === this.#owner)
     return at < 0 ? undefined : this.#queue.splice(at, 1)[0]

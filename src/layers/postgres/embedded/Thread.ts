@@ -22,11 +22,13 @@ export const startThread = (start: Pick<Start, "cluster" | "mayCreate">): Effect
 const logPrefix = /^\d{4}-\d\d-\d\d [\d:.]+ \w+ \[\d+\] /
 
 /** A running embedded database. */
-class Thread {
+export class Thread {
   readonly ready: Effect.Effect<void, string>
   /** Resolves with the problem when the thread ends unexpectedly. All connections are closed then. */
   readonly ended: Effect.Effect<string>
   readonly stop: Effect.Effect<void>
+  /** Makes a checkpoint whose files are synced while other statements go on. Ends when it is on disk. */
+  readonly checkpoint: Effect.Effect<void, string>
   readonly #connector: Connector
   readonly #worker: Worker
   readonly #end: Promise<string>
@@ -49,6 +51,7 @@ class Thread {
     void this.#end.then((problem) => this.#connector.fail(new Error(problem)))
     this.ended = Effect.promise(() => this.#end)
     this.ready = Effect.raceFirst(Effect.promise(() => ready), Effect.flatMap(this.ended, Effect.fail))
+    this.checkpoint = Effect.raceFirst(this.#checkpoint, Effect.flatMap(this.ended, Effect.fail))
     this.stop = Effect.promise(() => this.#shutDown()).pipe(
       Effect.interruptible, // finalizers are uninterruptible by default, and the timeout would have no effect
       Effect.timeoutOption("10 seconds"),
@@ -58,6 +61,19 @@ class Thread {
 
   connect(): Duplex {
     return this.#connector.connect()
+  }
+
+  get #checkpoint(): Effect.Effect<void, string> {
+    return Effect.callback<void, string>((resume) => {
+      const receive = (message: FromWorker) => {
+        if (message._tag !== "Checkpointed") return
+        this.#worker.off("message", receive)
+        resume(message.isMade ? Effect.void : Effect.fail("PostgreSQL made no checkpoint."))
+      }
+      this.#worker.on("message", receive)
+      this.#send({ _tag: "Checkpoint" })
+      return Effect.sync(() => this.#worker.off("message", receive))
+    })
   }
 
   #note(message: FromWorker): void {
@@ -73,8 +89,11 @@ class Thread {
   }
 
   #shutDown(): Promise<string> {
-    const shutdown: ToWorker = { _tag: "Shutdown" }
-    this.#worker.postMessage(shutdown)
+    this.#send({ _tag: "Shutdown" })
     return this.#end
+  }
+
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message)
   }
 }

@@ -54,6 +54,8 @@ const serve = (backend: Backend, { idleTransactionMs }: Start) => {
         return sessions.receive(message.id, message.bytes)
       case "Close":
         return sessions.close(message.id)
+      case "Checkpoint":
+        return void sessions.checkpoint().then((isMade) => send({ _tag: "Checkpointed", isMade }))
     }
   })
   send({ _tag: "Ready" })

@@ -3,12 +3,25 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { setTimeout } from "node:timers/promises"
-import { maintain } from "#layers/postgres/embedded/Maintenance.ts"
+import { maintain, type MaintenanceOptions } from "#layers/postgres/embedded/Maintenance.ts"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
 import { commitsLater } from "#layers/sql/Conditions.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 
 const database = Layer.unwrap(Effect.map(temporaryDirectory, (directory) => EmbeddedPostgres.layer({ directory })))
+
+/** More maintenance of the same database, with its statement for checkpoints. */
+const maintenance = (options: Omit<MaintenanceOptions, "checkpoint" | "isCopied">) =>
+  Layer.effectDiscard(
+    SqlClient.SqlClient.use((sql) =>
+      maintain({ ...options, checkpoint: Effect.asVoid(Effect.mapError(sql`checkpoint`, String)) })
+    )
+  )
+
+const lastCheckpoint = Effect.map(
+  SqlClient.SqlClient.use((sql) => sql<{ at: string }>`select checkpoint_lsn::text as at from pg_control_checkpoint()`),
+  (rows) => rows[0]?.at
+)
 
 /** Repeats a query in real time until its condition holds, because maintenance reports no end. */
 const eventually = (holds: Effect.Effect<boolean, unknown>) =>
@@ -21,10 +34,7 @@ describe("Maintenance", () => {
     it.effect("runs a checkpoint after enough bytes of log", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
-        const last = Effect.map(
-          sql<{ at: string }>`select checkpoint_lsn::text as at from pg_control_checkpoint()`,
-          (rows) => rows[0]?.at
-        )
+        const last = Effect.provideService(lastCheckpoint, SqlClient.SqlClient, sql)
         yield* sql`create table written (filler text)`
         yield* sql`checkpoint`
         const before = yield* last
@@ -36,8 +46,25 @@ describe("Maintenance", () => {
         for (let i = 0; i < 3; i++) yield* sql`select 1` // it has had its turn
         assert.strictEqual(yield* last, first)
       }).pipe(
-        Effect.provide(Layer.effectDiscard(maintain({ checkpointBytes: 1024 * 1024, freezeAge: 2 ** 31 - 1 })))
+        Effect.provide(maintenance({ checkpointBytes: 1024 * 1024, freezeAge: 2 ** 31 - 1 }))
       ))
+
+    it.effect("runs a checkpoint in the database's thread every 128 MB of log", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const last = Effect.provideService(lastCheckpoint, SqlClient.SqlClient, sql)
+        const before = yield* last
+        const write = (mb: number) =>
+          sql`select pg_logical_emit_message(false, '', repeat('x', ${mb} << 20), false)::text`
+        yield* TestClock.adjust("5 seconds")
+        yield* write(20)
+        yield* TestClock.adjust("5 seconds")
+        for (let i = 0; i < 3; i++) yield* sql`select 1` // it has had its turn
+        assert.strictEqual(yield* last, before)
+        for (let i = 0; i < 6; i++) yield* write(20)
+        yield* TestClock.adjust("5 seconds")
+        yield* eventually(Effect.map(last, (now) => now !== before))
+      }))
 
     it.effect("vacuums and analyzes the table with the most dead rows", () =>
       Effect.gen(function*() {
@@ -107,6 +134,6 @@ describe("Maintenance", () => {
           yield* eventually(Effect.map(sql`select 1`, () => true))
         }
         assert.isAtMost(yield* age, 50)
-      }).pipe(Effect.provide(Layer.effectDiscard(maintain({ checkpointBytes: 2 ** 40, freezeAge: 50 })))))
+      }).pipe(Effect.provide(maintenance({ checkpointBytes: 2 ** 40, freezeAge: 50 }))))
   })
 })

@@ -30,9 +30,17 @@ const make = () => {
     return Uint8Array.from(Buffer.concat(parts))
   }
   const answers: Array<() => void> = []
+  const checkpoints: Array<(isMade: boolean) => void> = []
   let isSynced = true
   const sessions = new Sessions(
-    { execute, whenSynced: (answer) => isSynced ? answer() : answers.push(answer) },
+    {
+      execute,
+      whenSynced: (answer) => isSynced ? answer() : answers.push(answer),
+      checkpoint: () => {
+        ran.push("checkpoint")
+        return new Promise((end) => checkpoints.push(end))
+      }
+    },
     (id, bytes) => sent.push([id, bytes === undefined ? "closed" : Buffer.from(bytes).toString("latin1")]),
     () => now
   )
@@ -48,10 +56,35 @@ const make = () => {
     isSynced = true
     for (const answer of answers.splice(0)) answer()
   }
-  return { sessions, ran, sent, connect, pass: (ms: number) => now += ms, commit: () => isSynced = false, sync }
+  return {
+    sessions,
+    ran,
+    sent,
+    checkpoints,
+    connect,
+    pass: (ms: number) => now += ms,
+    commit: () => isSynced = false,
+    sync
+  }
 }
 
 describe("Sessions", () => {
+  it("runs a checkpoint between two transactions, and other cycles before its end", async () => {
+    const { checkpoints, ran, sent, sessions } = make()
+    sessions.receive(1, query("begin"))
+    const ended = sessions.checkpoint()
+    sessions.receive(2, query("a"))
+    assert.deepStrictEqual(ran, ["begin"])
+    sessions.receive(1, query("commit"))
+    assert.deepStrictEqual(ran, ["begin", "commit", "checkpoint", "a"])
+    assert.deepStrictEqual(sent.map(([id]) => id), [1, 1, 2])
+    checkpoints[0]?.(true)
+    assert.isTrue(await ended)
+    const failed = sessions.checkpoint()
+    checkpoints[1]?.(false)
+    assert.isFalse(await failed)
+  })
+
   it("runs only the owner's cycles during a transaction, and keeps the order of the others", () => {
     const { sessions, ran } = make()
     sessions.receive(1, query("begin"))
