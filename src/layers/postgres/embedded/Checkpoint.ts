@@ -7,7 +7,7 @@ interface PostponedFile {
   readonly path: string
 }
 
-/** What PostgreSQL has done in its checkpoint, as it believes. */
+/** The part of a checkpoint that PostgreSQL believes to be on disk. */
 interface Postponed {
   /** Files with pages that are not on disk. */
   readonly files: Array<PostponedFile>

@@ -39,6 +39,8 @@ describe("Backend", () => {
   const running = new Set<string>()
   const nameOf = (file: number) => path.basename(fs.readlinkSync(`/proc/self/fd/${file}`))
   let fault: Error | undefined
+  /** Starts the syncs of the pool that do not belong to the log. Undefined while they start at once. */
+  let held: Array<() => void> | undefined
   const crashes: Array<unknown> = []
   const cycles = vi.spyOn(PGlite.prototype, "execProtocolRawSync")
 
@@ -56,6 +58,10 @@ describe("Backend", () => {
       const name = nameOf(file)
       running.add(name)
       if (fault !== undefined) return void end(fault)
+      if (held !== undefined && !/^[0-9A-F]{24}$/.test(name)) {
+        running.delete(name)
+        return void held.push(() => fdatasync(file, end))
+      }
       poolSyncs++
       fdatasync(file, (error) => {
         poolSyncs--
@@ -197,6 +203,93 @@ describe("Backend", () => {
   it("syncs tables and control file at a checkpoint", async () => {
     assert.isAbove(await syncsOf("checkpoint"), 3)
     assert.deepStrictEqual(early, [])
+  })
+
+  describe("in the background", () => {
+    const control = () => fs.readFileSync(path.join(directory, "global", "pg_control")).toString("hex")
+    const logs = () => fs.readdirSync(path.join(directory, "pg_wal")).filter((name) => /^[0-9A-F]{24}$/.test(name))
+    const count = () => Number(run("select 'n' || count(*) from checkpointed").match(/n(\d+)/)?.[1])
+
+    const withHeldSyncs = async (use: (ended: Promise<boolean>) => Promise<void>) => {
+      await commit("select pg_switch_wal()")
+      await commit("insert into checkpointed values (1)")
+      held = []
+      const ended = backend.checkpoint()
+      assert.strictEqual(held.length, 1)
+      await use(ended)
+      held = undefined
+      assert.isTrue(await ended)
+      assert.deepStrictEqual({ crashes, early }, { crashes: [], early: [] })
+    }
+
+    const release = () => {
+      const first = held?.shift()
+      held = undefined
+      first?.()
+    }
+
+    it("syncs the files while statements go on, and removes the log afterwards", async () => {
+      await commit("create table checkpointed (id int)")
+      const [before, old] = [control(), logs()]
+      await withHeldSyncs(async (ended) => {
+        await commit("insert into checkpointed values (2)")
+        assert.strictEqual(count(), 2)
+        assert.strictEqual(control(), before)
+        assert.includeMembers(logs(), old)
+        release()
+        await ended
+        assert.notStrictEqual(control(), before)
+        assert.notIncludeMembers(logs(), old.slice(0, 1))
+        assert.include(fs.readdirSync(path.join(directory, "pg_wal")), `xlogtemp.windhover.${old[0]}`)
+      })
+    })
+
+    it("loses nothing when the process ends before the files are on disk", async () => {
+      await withHeldSyncs(async () => {
+        await commit("insert into checkpointed values (3)")
+        const [expected, copy] = [count(), `${directory}-copy`]
+        fs.cpSync(directory, copy, { recursive: true })
+        fs.rmSync(path.join(copy, "postmaster.pid"))
+        release()
+        const crash = (why: unknown): never => {
+          throw why
+        }
+        const recovered = await openBackend(Promise.resolve(copy), crash, () => undefined)
+        const answer = Buffer.from(recovered.execute(simple("select 'n' || count(*) from checkpointed"))).toString(
+          "latin1"
+        )
+        assert.include(answer, `n${expected}`)
+        await recovered.close()
+      })
+    })
+
+    it("does the rest at once before the next checkpoint", async () => {
+      const before = control()
+      await withHeldSyncs(async (ended) => {
+        await commit("checkpoint")
+        const after = control()
+        assert.notStrictEqual(after, before)
+        release()
+        await ended
+        assert.strictEqual(control(), after)
+      })
+    })
+
+    it("keeps files of dropped tables until the checkpoint is on disk", async () => {
+      await commit("create table dropped (id int)")
+      await commit("checkpoint")
+      const file = path.join(
+        directory,
+        run("select 'at ' || pg_relation_filepath('dropped')").match(/at ([a-z\d/]+)/)?.[1] ?? ""
+      )
+      await commit("drop table dropped")
+      await withHeldSyncs(async (ended) => {
+        assert.isTrue(fs.existsSync(file))
+        release()
+        await ended
+        assert.isFalse(fs.existsSync(file))
+      })
+    })
   })
 
   it("reports fsync as on", () => {

@@ -82,6 +82,32 @@ describe("NextLogFile", () => {
     ])
   })
 
+  it("makes the next file from an old one, also after a restart", async () => {
+    const old = path.join(directory, "000000010000000000000000")
+    fs.writeFileSync(old, "old log")
+    assert.isTrue(make().keep(old))
+    assert.deepStrictEqual(fs.readdirSync(directory), [`${draft}.${path.basename(old)}`])
+    events.length = 0
+    await prepare()
+    assert.deepStrictEqual(fs.readdirSync(directory), [next])
+    assert.strictEqual(fs.readFileSync(path.join(directory, next), "utf8"), "old log")
+    assert.deepStrictEqual(events.slice(1), [`rename ${draft} to ${next}`, `sync ${path.basename(directory)}`])
+  })
+
+  it("keeps eight old files, and none that it cannot rename", () => {
+    const files = make()
+    const old = (i: number) => path.join(directory, `00000001000000000000000${i}`)
+    assert.isFalse(files.keep(old(0)))
+    for (let i = 0; i < 9; i++) {
+      fs.writeFileSync(old(i), "")
+      assert.strictEqual(files.keep(old(i)), i < 8)
+    }
+    assert.deepStrictEqual(fs.readdirSync(directory), [
+      path.basename(old(8)),
+      ...Array.from({ length: 8 }, (_, i) => `${draft}.${path.basename(old(i))}`)
+    ])
+  })
+
   it("leaves a file that PostgreSQL has made before", async () => {
     fs.writeFileSync(path.join(directory, next), "log")
     await prepare()

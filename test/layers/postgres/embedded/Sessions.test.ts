@@ -38,7 +38,9 @@ const make = () => {
       whenSynced: (answer) => isSynced ? answer() : answers.push(answer),
       checkpoint: () => {
         ran.push("checkpoint")
-        return new Promise((end) => checkpoints.push(end))
+        return new Promise((end) => {
+          checkpoints.push(end)
+        })
       }
     },
     (id, bytes) => sent.push([id, bytes === undefined ? "closed" : Buffer.from(bytes).toString("latin1")]),
