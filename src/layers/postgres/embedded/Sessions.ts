@@ -26,8 +26,7 @@ interface Cycle {
   readonly bytes: Uint8Array
 }
 
-/** A checkpoint among the cycles. */
-interface Checkpoint {
+interface QueuedCheckpoint {
   readonly connection?: undefined
   readonly end: (isMade: boolean) => void
 }
@@ -42,7 +41,7 @@ interface Checkpoint {
  */
 export class Sessions {
   readonly #connections = new Map<number, Connection>()
-  #queue: Array<Cycle | Checkpoint> = []
+  #queue: Array<Cycle | QueuedCheckpoint> = []
   #owner: Connection | undefined
   #ownerSince = 0
   #planner = defaultPlanner
@@ -148,7 +147,7 @@ export class Sessions {
     this.#planner = planner
   }
 
-  #next(): Cycle | Checkpoint | undefined {
+  #next(): Cycle | QueuedCheckpoint | undefined {
     if (this.#owner === undefined) return this.#queue.shift()
     const at = this.#queue.findIndex((cycle) => cycle.connection === this.#owner)
     return at < 0 ? undefined : this.#queue.splice(at, 1)[0]
