@@ -12,10 +12,21 @@ interface Postponed {
   /** Files with pages that are not on disk. */
   readonly files: Array<PostponedFile>
   /** The write that makes this checkpoint the last one. */
-  control: { readonly path: string; readonly bytes: Buffer; readonly position: number } | undefined
-  /** Files that only a recovery from the checkpoint before needs. */
+  control: ControlWrite | undefined
+  /** Files that a recovery from the checkpoint before may need: old log, dropped tables. */
   readonly removed: Array<string>
 }
+
+interface ControlWrite extends PostponedFile {
+  readonly bytes: Buffer
+  readonly position: number
+}
+
+/**
+ * Maximum time in ms for the syncs of the thread pool. This thread then syncs the rest itself, because the log grows until the checkpoint is
+ * complete, and other work of the process (password hashes, decompression, files) may occupy the pool.
+ */
+const maxPoolMs = 30_000
 
 /**
  * A checkpoint whose files are synced in the thread pool, while statements go on.
@@ -26,11 +37,12 @@ interface Postponed {
  *   this thread  [pages]  statements …                 [control file, removals]  …
  *   pool                 [sync][sync][sync] … [sync]
  *
- * A crash before the control file is on disk recovers from the checkpoint before, whose log is still there.
+ * A crash before the control file is on disk recovers from the checkpoint before, whose log is still there. Operations that the postponed ones
+ * could meet are preceded by all of these.
  */
 export class Checkpoint {
   #postponed: Postponed | undefined
-  #isRunning = false
+  #isStatementRunning = false
   readonly #remove: (path: string) => void
   readonly #crash: (error: unknown) => never
 
@@ -44,48 +56,52 @@ export class Checkpoint {
   begin(): void {
     this.settle()
     this.#postponed = { files: [], control: undefined, removed: [] }
-    this.#isRunning = true
+    this.#isStatementRunning = true
   }
 
   /** Called after the statement. The promise ends when the checkpoint is on disk, and is true unless PostgreSQL made none. */
   async end(): Promise<boolean> {
-    this.#isRunning = false
+    this.#isStatementRunning = false
     const postponed = this.#postponed
-    if (postponed === undefined) return true // an operation in the middle has settled it
+    if (postponed === undefined) return true // settled, but not before PostgreSQL wrote the control file
+    const timer = setTimeout(() => this.#postponed === postponed && this.settle(), maxPoolMs)
     for (let file = postponed.files[0]; file !== undefined; file = postponed.files[0]) {
       await this.#syncInPool(file)
-      if (this.#postponed !== postponed) return true
+      if (this.#postponed !== postponed) break
       fs.closeSync(file.descriptor)
       postponed.files.shift()
     }
-    this.#complete(postponed)
+    clearTimeout(timer)
+    if (this.#postponed === postponed) this.#complete(postponed)
     return postponed.control !== undefined
   }
 
-  /** Returns true for a sync that needs not happen now. */
+  /** Returns true for a sync that must not happen now. A directory is synced behind each removal from it. */
   postponesSync(path: string): boolean {
     const postponed = this.#postponed
-    if (postponed === undefined || !this.#isRunning) return false
+    if (postponed === undefined || !this.#isStatementRunning) return false
     if (postponed.control !== undefined) {
       if (path === postponed.control.path || postponed.removed.some((removed) => dirname(removed) === path)) return true
       this.settle()
       return false
     }
     if (!isPages(path)) return false
-    try {
-      postponed.files.push({ path, descriptor: fs.openSync(path, "r+") })
-      return true
-    } catch {
-      return false // the process has no descriptor left
-    }
+    const descriptor = tryOpen(path)
+    if (descriptor === undefined) return false
+    postponed.files.push({ path, descriptor })
+    return true
   }
 
   /** Returns true for a write that must not happen now, and keeps its bytes. */
   postponesWrite(path: string, bytes: Uint8Array, position: number): boolean {
     if (!path.endsWith(controlFile)) return false
-    if (this.#isRunning && this.#postponed !== undefined && this.#postponed.control === undefined) {
-      this.#postponed.control = { path, bytes: Buffer.from(bytes), position }
-      return true
+    const postponed = this.#postponed
+    if (postponed !== undefined && this.#isStatementRunning && postponed.control === undefined) {
+      const descriptor = tryOpen(path)
+      if (descriptor !== undefined) {
+        postponed.control = { path, descriptor, bytes: Buffer.from(bytes), position }
+        return true
+      }
     }
     this.settle()
     return false
@@ -93,22 +109,25 @@ export class Checkpoint {
 
   /** Returns true for a removal that must not happen now. */
   postponesRemoval(path: string): boolean {
-    if (!this.#isRunning || this.#postponed?.control === undefined) return false
+    if (!this.#isStatementRunning || this.#postponed?.control === undefined) return false
     this.#postponed.removed.push(path)
     return true
   }
 
-  /** Called before a change of names, or of the length of a file. */
-  beforeChange(target?: string): void {
+  /**
+   * Called before a file gets a name or a length. Behind the control file, the statement of a checkpoint only removes files; later, no file may
+   * take the name of one that is still to be removed.
+   */
+  beforeChange(path: string): void {
     if (this.#postponed?.control === undefined) return
-    if (this.#isRunning || (target !== undefined && this.#postponed.removed.includes(target))) this.settle()
+    if (this.#isStatementRunning || this.#postponed.removed.includes(path)) this.settle()
   }
 
   /** Does in this thread what is postponed. */
   settle(): void {
     const postponed = this.#postponed
     if (postponed === undefined) return
-    this.#isRunning = false
+    this.#isStatementRunning = false
     for (const { descriptor } of postponed.files) {
       this.#sync(descriptor)
       fs.closeSync(descriptor)
@@ -119,20 +138,24 @@ export class Checkpoint {
   #complete({ control, removed }: Postponed): void {
     this.#postponed = undefined
     if (control === undefined) return
-    try {
-      const descriptor = fs.openSync(control.path, "r+")
-      fs.writeSync(descriptor, control.bytes, 0, control.bytes.length, control.position)
-      fs.fdatasyncSync(descriptor)
-      fs.closeSync(descriptor)
-    } catch (error) {
-      this.#crash(error)
-    }
+    this.#write(control)
+    this.#sync(control.descriptor)
+    fs.closeSync(control.descriptor)
     for (const path of removed) {
       try {
         this.#remove(path)
       } catch {
-        // The next checkpoint finds the file again.
+        // The next checkpoint finds old log again, and the file of a dropped table is empty.
       }
+    }
+  }
+
+  #write({ bytes, descriptor, position }: ControlWrite): void {
+    try {
+      const written = fs.writeSync(descriptor, bytes, 0, bytes.length, position)
+      if (written !== bytes.length) throw new Error(`Only ${written} bytes of the control file were written.`)
+    } catch (error) {
+      this.#crash(error)
     }
   }
 
@@ -146,10 +169,8 @@ export class Checkpoint {
 
   /** Syncs by a descriptor of its own: the kernel reports an error once for each opening, and `settle` needs the error as well. */
   #syncInPool({ descriptor, path }: PostponedFile): Promise<void> {
-    let own: number
-    try {
-      own = fs.openSync(path, "r+")
-    } catch { // removed, or the process has no descriptor left
+    const own = tryOpen(path)
+    if (own === undefined) { // removed, or no descriptor is left
       this.#sync(descriptor)
       return Promise.resolve()
     }
@@ -160,6 +181,15 @@ export class Checkpoint {
         resolve()
       })
     })
+  }
+}
+
+/** Undefined when the process has no descriptor left, or the file has gone. */
+const tryOpen = (path: string): number | undefined => {
+  try {
+    return fs.openSync(path, "r+")
+  } catch {
+    return undefined
   }
 }
 

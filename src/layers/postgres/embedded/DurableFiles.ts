@@ -54,7 +54,9 @@ export class DurableFiles extends EmscriptenBuiltinFilesystem {
     const root = await this.#cluster
     const log = new NextLogFile(join(root, "pg_wal"), this.#crash)
     const keep = (path: string) => isLog(path) && log.keep(path)
-    const checkpoint = new Checkpoint((path) => keep(path) || unlinkSync(path), this.#crash)
+    const checkpoint = new Checkpoint((path) => {
+      if (!keep(path)) unlinkSync(path)
+    }, this.#crash)
     const disk = diskFilesOf(NODEFS)
     this.#patchStreams(disk.stream_ops, root, log, checkpoint)
     this.#patchNames(disk, keep, checkpoint)
@@ -95,27 +97,28 @@ export class DurableFiles extends EmscriptenBuiltinFilesystem {
     patch(streams, "close", ({ nfd }) => {
       if (nfd !== undefined) commits.close(nfd)
     })
-    patch(streams, "setattr", () => {
+    patch(streams, "setattr", (stream) => {
       commits.flush()
-      checkpoint.beforeChange()
+      checkpoint.beforeChange(onDisk(stream))
     })
   }
 
   #patchNames({ node_ops: names, realPath }: DiskFiles, keep: (path: string) => boolean, checkpoint: Checkpoint): void {
-    for (const name of ["setattr", "mknod", "rmdir", "symlink"]) {
-      patch(names, name, () => {
-        this.#commits.flush()
-        checkpoint.beforeChange()
-      })
-    }
-    patch(names, "rename", (_, directory, name) => {
+    const beforeChange = (path: string) => {
       this.#commits.flush()
-      checkpoint.beforeChange(join(realPath(directory as FileNode), String(name)))
-    })
+      checkpoint.beforeChange(path)
+    }
+    const pathOf = (directory: FileNode, name: unknown) => join(realPath(directory), String(name))
+    patch(names, "setattr", (node) => beforeChange(realPath(node)))
+    for (const name of ["mknod", "rmdir", "symlink"]) {
+      patch(names, name, (...target) => beforeChange(pathOf(target[0], target[1])))
+    }
+    patch(names, "rename", (_, directory, name) => beforeChange(pathOf(directory as FileNode, name)))
     patch(names, "unlink", (directory, name) => {
       this.#commits.flush()
-      const path = join(realPath(directory), String(name))
-      return checkpoint.postponesRemoval(path) || keep(path) ? 0 : undefined
+      const path = pathOf(directory, name)
+      const isDone = checkpoint.postponesRemoval(path) || keep(path)
+      return isDone ? 0 : undefined
     })
   }
 }

@@ -12,9 +12,12 @@ const idleTransactionMs = 60_000
  * Starts a thread on the directory of a cluster and waits until it serves. Fails with the problem if the start fails.
  * When the scope closes, the database writes all data to disk before the thread ends.
  */
-export const startThread = (start: Pick<Start, "cluster" | "mayCreate">): Effect.Effect<Thread, string, Scope.Scope> =>
+export const startThread = (
+  start: Pick<Start, "cluster" | "mayCreate">,
+  launchWorker: (start: Start) => Worker = launch
+): Effect.Effect<Thread, string, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.try({ try: () => new Thread({ ...start, idleTransactionMs }), catch: String }), // fails beyond the thread limit of the user
+    Effect.try({ try: () => new Thread(launchWorker({ ...start, idleTransactionMs })), catch: String }), // fails beyond the thread limit of the user
     (thread) => thread.stop
   ).pipe(Effect.tap((thread) => thread.ready))
 
@@ -35,8 +38,8 @@ export class Thread {
   /** The last lines of the log, which tell the problem. */
   readonly #log: Array<string> = []
 
-  constructor(start: Start) {
-    this.#worker = launch(start)
+  constructor(worker: Worker) {
+    this.#worker = worker
     this.#connector = new Connector(this.#worker)
     const ready = new Promise<void>((resolve) => {
       this.#worker.on("message", (message: FromWorker) => {

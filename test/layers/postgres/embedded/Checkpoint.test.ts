@@ -1,11 +1,11 @@
-import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import fs from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
 import * as os from "node:os"
 import * as path from "node:path"
 import { Checkpoint } from "#layers/postgres/embedded/Checkpoint.ts"
 
-const { fdatasync, fdatasyncSync, openSync } = fs
+const { fdatasync, fdatasyncSync, openSync, writeSync } = fs
 
 describe("Checkpoint", () => {
   let root: string
@@ -166,7 +166,7 @@ describe("Checkpoint", () => {
     syncBuiltinESMExports()
     void run(["base/5/16384"])
     checkpoint.settle()
-    assert.deepStrictEqual(synced.slice(0, 2), [opened[1], opened[0]])
+    assert.deepStrictEqual(synced.slice(0, 2), [opened[2], opened[0]])
     pool.shift()?.(null)
   })
 
@@ -188,15 +188,64 @@ describe("Checkpoint", () => {
   })
 
   it("crashes when the control file cannot be written or synced", () => {
-    void run([]).catch(() => undefined)
-    checkpoint.begin()
-    fs.fdatasyncSync = () => {
-      throw new Error("EIO")
+    const faults: Array<Partial<typeof fs>> = [
+      {
+        fdatasyncSync: () => {
+          throw new Error("EIO")
+        }
+      },
+      { writeSync: () => 1 }
+    ]
+    for (const fault of faults) {
+      checkpoint.begin()
+      writeControl("next")
+      Object.assign(fs, fault)
+      syncBuiltinESMExports()
+      assert.throws(() => checkpoint.settle(), /EIO|Only 1 bytes/)
+      Object.assign(fs, { fdatasyncSync, writeSync })
+      syncBuiltinESMExports()
     }
+    assert.strictEqual(crashes.length, 2)
+  })
+
+  it("syncs the rest in its own thread when the pool takes more than 30 s", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    const ended = run(["base/5/16384", "global/1260"])
+    await endSync()
+    vi.advanceTimersByTime(29_999)
+    assert.deepStrictEqual(events.splice(0), ["sync base/5/16384 in the pool", "sync global/1260 in the pool"])
+    vi.advanceTimersByTime(1)
+    assert.deepStrictEqual(events.splice(0), ["sync global/1260", `sync ${control} with new`, `remove ${log}`])
+    await endSync()
+    assert.isTrue(await ended)
+    assert.strictEqual(vi.getTimerCount(), 0)
+    const next = run(["base/5/16384"])
+    await endSync()
+    await next
+    assert.strictEqual(vi.getTimerCount(), 0)
+    vi.useRealTimers()
+  })
+
+  it("writes the control file without a free descriptor", async () => {
+    const full = () => {
+      throw Object.assign(new Error("EMFILE"), { code: "EMFILE" })
+    }
+    const ended = run(["global/1260"])
+    fs.openSync = full
     syncBuiltinESMExports()
-    writeControl("next")
-    assert.throws(() => checkpoint.settle(), "EIO")
-    assert.strictEqual(crashes.length, 1)
+    await endSync()
+    assert.isTrue(await ended)
+    assert.strictEqual(fs.readFileSync(at(control), "utf8"), "new")
+    fs.openSync = openSync
+    syncBuiltinESMExports()
+    checkpoint.begin()
+    checkpoint.postponesSync(at("global/1260"))
+    fs.openSync = full
+    syncBuiltinESMExports()
+    events.length = 0
+    assert.isFalse(writeControl("by PostgreSQL"))
+    assert.deepStrictEqual(events, ["sync global/1260"])
+    assert.isTrue(await checkpoint.end())
   })
 
   it("syncs in its own thread without a descriptor", async () => {
@@ -219,7 +268,7 @@ describe("Checkpoint", () => {
   it("does all at once before an operation behind the control file that it does not know", async () => {
     for (
       const operation of [
-        () => checkpoint.beforeChange(),
+        () => checkpoint.beforeChange(at("base/5/16384")),
         () => assert.isFalse(checkpoint.postponesSync(at("base/5/16384"))),
         () => assert.isFalse(writeControl("newer"))
       ]
@@ -227,7 +276,7 @@ describe("Checkpoint", () => {
       events.length = 0
       checkpoint.begin()
       checkpoint.postponesSync(at("global/1260"))
-      checkpoint.beforeChange()
+      checkpoint.beforeChange(at(log))
       assert.deepStrictEqual(events, [])
       writeControl("new")
       checkpoint.postponesRemoval(at(log))
@@ -241,7 +290,6 @@ describe("Checkpoint", () => {
   it("does all at once before another file takes the name of a removed one, or the control file is written", async () => {
     for (const operation of [() => checkpoint.beforeChange(at(log)), () => assert.isFalse(writeControl("newer"))]) {
       const ended = run(["global/1260"])
-      checkpoint.beforeChange()
       checkpoint.beforeChange(at(`${log}2`))
       assert.deepStrictEqual(events.splice(0), ["sync global/1260 in the pool"])
       operation()

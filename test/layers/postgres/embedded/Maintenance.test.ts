@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Deferred, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { setTimeout } from "node:timers/promises"
@@ -97,6 +97,27 @@ describe("Maintenance", () => {
         assert.isFalse(yield* isSynced)
         yield* TestClock.adjust("5 seconds")
         yield* eventually(isSynced)
+      }))
+
+    it.effect("writes such commits to the disk during a checkpoint, too", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const isSynced = Effect.map(
+          sql<{ synced: boolean }>`select pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() as synced`,
+          ([row]) => row?.synced === true
+        )
+        const scope = yield* Scope.make()
+        const begun = yield* Deferred.make<void>()
+        const checkpoint = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+        yield* Scope.provide(maintain({ checkpoint, checkpointBytes: 1, freezeAge: 2 ** 31 - 1 }), scope)
+        yield* TestClock.adjust("5 seconds")
+        yield* Deferred.await(begun)
+        yield* sql`create table late (n int)`
+        yield* sql.unsafe(`insert into late select 1 where ${commitsLater}`)
+        assert.isFalse(yield* isSynced)
+        yield* TestClock.adjust("5 seconds")
+        yield* eventually(isSynced)
+        yield* Scope.close(scope, Exit.void)
       }))
 
     it.effect("discards plans that were made for small tables", () =>
