@@ -41,7 +41,11 @@ export const stats = async () =>
   await (await fetch(`${outside}/ctl/stats`)).json() as { polls: number; posts: number; last: number; now: number }
 
 /** Both programs run with the same memory flags of V8. */
-const asTheService = ["--max-semi-space-size=32", "--no-allocation-site-pretenuring"]
+const asTheService = [
+  "--max-semi-space-size=32",
+  "--no-allocation-site-pretenuring",
+  "--concurrent-marking-max-worker-num=1"
+]
 
 export const bare = async (path: string, count: number, ...more: ReadonlyArray<string>) =>
   JSON.parse(

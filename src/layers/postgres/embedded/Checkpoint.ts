@@ -15,6 +15,8 @@ interface Postponed {
   control: ControlWrite | undefined
   /** Files that a recovery from the checkpoint before may need: old log, dropped tables. */
   readonly removed: Array<string>
+  /** Resolves when all of this is done. */
+  readonly done: PromiseWithResolvers<void>
 }
 
 interface ControlWrite extends PostponedFile {
@@ -37,8 +39,8 @@ const maxPoolMs = 30_000
  *   this thread  [pages]  statements …                 [control file, removals]  …
  *   pool                 [sync][sync][sync] … [sync]
  *
- * A crash before the control file is on disk recovers from the checkpoint before, whose log is still there. Operations that the postponed ones
- * could meet are preceded by all of these.
+ * A crash before the control file is on disk recovers from the checkpoint before, whose log is still there. Before an
+ * operation that could conflict with a postponed one, this thread does all that is postponed.
  */
 export class Checkpoint {
   #postponed: Postponed | undefined
@@ -55,7 +57,7 @@ export class Checkpoint {
   /** Called before the statement `checkpoint`. */
   begin(): void {
     this.settle()
-    this.#postponed = { files: [], control: undefined, removed: [] }
+    this.#postponed = { files: [], control: undefined, removed: [], done: Promise.withResolvers() }
     this.#isStatementRunning = true
   }
 
@@ -66,7 +68,7 @@ export class Checkpoint {
     if (postponed === undefined) return true // settled, but not before PostgreSQL wrote the control file
     const timer = setTimeout(() => this.#postponed === postponed && this.settle(), maxPoolMs)
     for (let file = postponed.files[0]; file !== undefined; file = postponed.files[0]) {
-      await this.#syncInPool(file)
+      await Promise.race([this.#syncInPool(file), postponed.done.promise])
       if (this.#postponed !== postponed) break
       fs.closeSync(file.descriptor)
       postponed.files.shift()
@@ -135,8 +137,9 @@ export class Checkpoint {
     this.#complete(postponed)
   }
 
-  #complete({ control, removed }: Postponed): void {
+  #complete({ control, done, removed }: Postponed): void {
     this.#postponed = undefined
+    done.resolve()
     if (control === undefined) return
     this.#write(control)
     this.#sync(control.descriptor)

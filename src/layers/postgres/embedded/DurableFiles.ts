@@ -90,8 +90,11 @@ export class DurableFiles extends EmscriptenBuiltinFilesystem {
     }
     patch(streams, "write", (stream, ...more) => {
       const { bytes, position } = parseWrite(more)
-      if (isLog(stream.path)) void log.prepareAfter(basename(stream.path), position)
-      else if (commits.isPending && !isExtension(stream, bytes, position)) commits.flush()
+      if (isLog(stream.path)) {
+        void log.prepareAfter(basename(stream.path), position)
+        return undefined
+      }
+      if (commits.isPending && !isExtension(stream, bytes, position)) commits.flush()
       return checkpoint.postponesWrite(onDisk(stream), bytes, position) ? bytes.length : undefined
     })
     patch(streams, "close", ({ nfd }) => {
