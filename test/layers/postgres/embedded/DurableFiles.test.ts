@@ -82,6 +82,16 @@ describe("DurableFiles", () => {
     fs.rmSync(root, { recursive: true })
   })
 
+  /** Changes of names and lengths, by the operation that Emscripten calls. */
+  const changes: Record<string, () => unknown> = {
+    setattr: () => name("setattr", directory("base/5/16384")),
+    mknod: () => name("mknod", directory("base/5"), "16385"),
+    rename: () => name("rename", directory("base/5/16384"), directory("base/5"), "16385"),
+    rmdir: () => name("rmdir", directory("base"), "6"),
+    symlink: () => name("symlink", directory("base"), "7", "/elsewhere"),
+    "setattr of an open file": () => operations.stream_ops["setattr"]?.(open("base/5/16384"))
+  }
+
   /** Runs the statement of a checkpoint up to the control file. */
   const beginCheckpoint = () => {
     files.checkpoint.begin()
@@ -113,15 +123,7 @@ describe("DurableFiles", () => {
   })
 
   it("does all of this before other operations of the checkpoint", () => {
-    const others: Record<string, () => unknown> = {
-      setattr: () => name("setattr", directory("base/5/16384")),
-      mknod: () => name("mknod", directory("base/5"), "16385"),
-      rename: () => name("rename", directory("base/5/16384"), directory("base/5"), "16385"),
-      rmdir: () => name("rmdir", directory("base"), "6"),
-      symlink: () => name("symlink", directory("base"), "7", "/elsewhere"),
-      "setattr of an open file": () => operations.stream_ops["setattr"]?.(open("base/5/16384"))
-    }
-    for (const [operation, run] of Object.entries(others)) {
+    for (const [operation, run] of Object.entries(changes)) {
       beginCheckpoint()
       run()
       assert.deepStrictEqual(events.splice(0), [...settled, operation.replace(/ .*/, "")])
@@ -152,19 +154,14 @@ describe("DurableFiles", () => {
   })
 
   it("syncs the log of commits before each change of another file", () => {
-    const changes: Record<string, () => unknown> = {
-      setattr: () => name("setattr", directory("base/5/16384")),
-      mknod: () => name("mknod", directory("base/5"), "16385"),
-      rename: () => name("rename", directory("base/5/16384"), directory("base/5"), "16385"),
-      rmdir: () => name("rmdir", directory("base"), "6"),
-      symlink: () => name("symlink", directory("base"), "7", "/elsewhere"),
+    const all = {
+      ...changes,
       unlink: () => name("unlink", directory("base/5"), "16384"),
       write: () => write("base/5/16384", "page"),
-      "setattr of an open file": () => operations.stream_ops["setattr"]?.(open("base/5/16384")),
       "close of the log": () => operations.stream_ops["close"]?.(current)
     }
     let current = open(`pg_wal/${log}`)
-    for (const [change, run] of Object.entries(changes)) {
+    for (const [change, run] of Object.entries(all)) {
       events.length = 0
       current = open(`pg_wal/${log}`)
       operations.stream_ops["fsync"]?.(current)

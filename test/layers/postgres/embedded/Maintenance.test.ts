@@ -23,6 +23,12 @@ const lastCheckpoint = Effect.map(
   (rows) => rows[0]?.at
 )
 
+const isLogSynced = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    sql<{ synced: boolean }>`select pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() as synced`,
+    ([row]) => row?.synced === true
+  )
+
 /** Repeats a query in real time until its condition holds, because maintenance reports no end. */
 const eventually = (holds: Effect.Effect<boolean, unknown>) =>
   Effect.promise(async () => {
@@ -88,10 +94,7 @@ describe("Maintenance", () => {
     it.effect("writes commits to the disk that did not wait for it", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
-        const isSynced = Effect.map(
-          sql<{ synced: boolean }>`select pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() as synced`,
-          ([row]) => row?.synced === true
-        )
+        const isSynced = isLogSynced(sql)
         yield* sql`create table relaxed (n int)`
         yield* sql.unsafe(`insert into relaxed select 1 where ${commitsLater}`)
         assert.isFalse(yield* isSynced)
@@ -102,10 +105,7 @@ describe("Maintenance", () => {
     it.effect("writes such commits to the disk during a checkpoint, too", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
-        const isSynced = Effect.map(
-          sql<{ synced: boolean }>`select pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() as synced`,
-          ([row]) => row?.synced === true
-        )
+        const isSynced = isLogSynced(sql)
         const scope = yield* Scope.make()
         const begun = yield* Deferred.make<void>()
         const checkpoint = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
