@@ -4,6 +4,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as DataDirectory from "#layers/postgres/DataDirectory.ts"
 import type { DatabaseError } from "#layers/postgres/DatabaseError.ts"
+import { draftLogName } from "#layers/postgres/embedded/NextLogFile.ts"
 import { type BackupError, backupError, explainFile } from "./BackupError.ts"
 import { explainSource } from "./Dump.ts"
 
@@ -70,12 +71,18 @@ const copyCluster = async (source: string, target: string, signal: AbortSignal):
     source,
     target,
     signal,
-    (name) => name !== "pg_wal" && name !== controlFile && name !== "postmaster.pid"
+    (name) => name !== logDirectory && name !== controlFile && name !== "postmaster.pid"
   )
   await fs.promises.writeFile(path.join(target, controlFile), control, { mode: 0o600 })
-  await copyDirectory(path.join(source, "pg_wal"), path.join(target, "pg_wal"), signal)
+  await copyDirectory(path.join(source, logDirectory), path.join(target, logDirectory), signal, isLogFile)
   return control.equals(await readControl(source))
 }
+
+/** The directory of the write-ahead log. */
+const logDirectory = "pg_wal"
+
+/** False for up to 144 MB of files that later log will fill. PostgreSQL ignores them until they have their name. */
+const isLogFile = (name: string): boolean => !name.startsWith(draftLogName)
 
 /** The file that names the last checkpoint. */
 const controlFile = path.join("global", "pg_control")
@@ -101,12 +108,12 @@ const requireRoom = async (source: string, place: string): Promise<void> => {
   )
 }
 
-/** Bytes of all files below a directory. Files that vanish meanwhile count as empty. */
+/** Bytes of all files below a directory that are copied. Files that vanish meanwhile count as empty. */
 const measure = async (directory: string): Promise<number> => {
   const files = await fs.promises.readdir(directory, { recursive: true, withFileTypes: true })
   let bytes = 0
   for (const file of files) {
-    if (file.isFile()) {
+    if (file.isFile() && isLogFile(file.name)) {
       bytes += (await fs.promises.stat(path.join(file.parentPath, file.name)).catch(() => undefined))?.size ?? 0
     }
   }

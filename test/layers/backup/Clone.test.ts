@@ -3,6 +3,7 @@ import { Effect, Fiber, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as Clone from "#layers/backup/Clone.ts"
 import * as BackupWriter from "#layers/backup/BackupWriter.ts"
 import { dump } from "#layers/backup/Dump.ts"
 import * as Restore from "#layers/backup/Restore.ts"
@@ -65,6 +66,23 @@ describe("Clone", () => {
         count: restored?.last ?? 0,
         last: restored?.last ?? 0
       })
+    }))
+
+  it.live("a copy leaves out the files that later log will fill", () =>
+    Effect.gen(function*() {
+      const dataDir = yield* temporaryDirectory
+      const log = path.join(dataDir, "database", "pg_wal")
+      const logFiles = (directory: string) => fs.readdirSync(directory).filter((name) => name !== "archive_status")
+      yield* Effect.gen(function*() {
+        yield* migrate
+        const before = logFiles(log)
+        fs.writeFileSync(path.join(log, "xlogtemp.windhover"), "draft")
+        fs.writeFileSync(path.join(log, "xlogtemp.windhover.000000010000000000000001"), "old")
+        const clone = yield* Clone.make(dataDir)
+        const copied = logFiles(path.join(clone, "pg_wal"))
+        assert.isAbove(copied.length, 0)
+        assert.deepStrictEqual(copied.filter((name) => !before.includes(name)), [])
+      }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory: dataDir })), Effect.scoped)
     }))
 
   it.live("the socket is for the owner, and a second backup at the same time is refused", () =>

@@ -2,7 +2,7 @@ import * as fs from "node:fs"
 import { basename, join } from "node:path"
 
 /** PostgreSQL makes its own log files under names of this prefix, and removes such files after a crash. */
-const draftName = "xlogtemp.windhover"
+export const draftLogName = "xlogtemp.windhover"
 
 /** Bytes of a file of the log: PostgreSQL's default, and that of the template. */
 const fileSize = 16 * 1024 * 1024
@@ -30,7 +30,7 @@ export class NextLogFile {
   /** `directory` is that of the log. `crash` must not return: commits in a file whose name is not on disk are lost with the power. */
   constructor(directory: string, crash: (error: unknown) => never) {
     this.#directory = directory
-    this.#draft = join(directory, draftName)
+    this.#draft = join(directory, draftLogName)
     this.#crash = crash
     this.#removeDraft() // of a process that ended before it was complete
   }
@@ -71,7 +71,7 @@ export class NextLogFile {
 
   #spares(): ReadonlyArray<string> {
     return fs.readdirSync(this.#directory)
-      .filter((name) => name.startsWith(`${draftName}.`))
+      .filter((name) => name.startsWith(`${draftLogName}.`))
       .map((name) => join(this.#directory, name))
   }
 
