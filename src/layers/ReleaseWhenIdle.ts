@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import { performance } from "node:perf_hooks"
 import { getHeapStatistics } from "node:v8"
 import { trimPools } from "./MallocTrim.ts"
-import { releaseDelayMs, releaseMemory, shortenCollections } from "./ReleaseMemory.ts"
+import { releaseDelayMs, releaseMemory, shortenCollections, spaceCollections } from "./ReleaseMemory.ts"
 
 /**
  * Maximum of the heap, in bytes and with its garbage, for a release: it stops the event loop for 0.5 s with 100 MB of live objects. An idle
@@ -83,8 +83,8 @@ export const makeShareOf = (read: typeof performance.eventLoopUtilization) => {
  * Releases the memory that only the start needed, and later that of each load that has ended: garbage of the main thread, and 2 s later the pools
  * of all threads in the C library. The database's thread releases its own garbage once, after the start.
  *
- * An idle process allocates so little that V8 would keep this memory for hours. From a minute after the first release on, V8 collects in short
- * pauses only and returns no memory by itself.
+ * An idle process allocates so little that V8 would keep this memory for hours. From a minute after the first release on, V8 collects seldom
+ * and in short pauses, and returns no memory by itself.
  */
 export const releaseWhenIdle: Layer.Layer<never> = Effect.gen(function*() {
   const heapBytes = () => getHeapStatistics().used_heap_size
@@ -94,5 +94,6 @@ export const releaseWhenIdle: Layer.Layer<never> = Effect.gen(function*() {
   const shareOf = makeShareOf(performance.eventLoopUtilization)
   yield* Effect.sleep(settleMs)
   shortenCollections()
+  spaceCollections()
   return yield* watchLoad(shareOf, release, !isDone)
 }).pipe(Effect.forkScoped, Layer.effectDiscard)
