@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -18,6 +18,42 @@ describe("ReleaseMemory", () => {
     survivors = []
     releaseMemory()
     assert.isBelow(youngBytes(), 3 * 1024 * 1024)
+  })
+
+  it("lets V8 collect a heap that has grown by half, and prints nothing about its flags", () => {
+    const script = `
+      import { PerformanceObserver } from "node:perf_hooks"
+      import { setTimeout } from "node:timers/promises"
+      import { exposeCollection, shortenCollections, spaceCollections } from ${
+      JSON.stringify(import.meta.resolve("#layers/ReleaseMemory.ts"))
+    }
+      shortenCollections()
+      spaceCollections()
+      const collect = exposeCollection()
+      const objects = (count) => Array.from({ length: count }, (_, i) => ({ i, list: [i] }))
+      const live = objects(500_000)
+      collect()
+      await setTimeout(100)
+      let collections = 0
+      new PerformanceObserver((list) => {
+        for (const { detail } of list.getEntries()) if (detail.kind & 4) collections++
+      }).observe({ entryTypes: ["gc"] })
+      for (let step = 0; step < 150; step++) {
+        let promoted = objects(3_000)
+        collect({ type: "minor" })
+        collect({ type: "minor" })
+        promoted = undefined
+        await setTimeout(5)
+      }
+      await setTimeout(100)
+      console.log(live.length, collections)`
+    const { status, stderr, stdout } = spawnSync(
+      process.execPath,
+      ["--disable-warning=ExperimentalWarning", "--input-type=module", "--eval", script],
+      { encoding: "utf8" }
+    )
+    assert.deepStrictEqual([status, stderr], [0, ""])
+    assert.match(stdout, /^500000 [1-9]\n$/)
   })
 
   it("writes compiled code to Node's cache, whose copy in memory it drops", () => {
